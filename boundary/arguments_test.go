@@ -3,9 +3,11 @@ package boundary_test
 import (
 	"context"
 	"encoding/json"
-	"reflect"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,7 +19,10 @@ import (
 // The findings are those of package toolschema, whose tests have the keywords. The
 // result and its report say all of them, and never a value.
 func TestArguments(t *testing.T) {
-	s := newServer()
+	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: 1})
+	for _, other := range []string{"a", "b", "c"} {
+		mcp.AddTool(s, &mcp.Tool{Name: other}, outputs("fine"))
+	}
 	for name, schema := range map[string]string{
 		"trip":    `{"type":"object","required":["place","days"],"properties":{"place":{"type":"string","pattern":"^[A-Z]"},"days":{"type":"integer","maximum":7}}}`,
 		"dialect": `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"type":"string"}}}`,
@@ -57,6 +62,49 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// A client's name for itself is cut and, unless it is plain, quoted.
+func TestAClientsNameIsDisplayed(t *testing.T) {
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	for name, want := range map[string]string{
+		strings.Repeat("x", 64): strings.Repeat("x", 64) + " 1", strings.Repeat("x", 65): strings.Repeat("x", 64) + "... 1",
+		" An-Agent_0.9/z ": "An-Agent_0.9/z 1", "\x1b[31m": `"\x1b[31m" 1`, "é": `"é" 1`,
+	} {
+		_, report := callTool(t, named(t, s, name), "t", map[string]any{"none": 1})
+		require.Equal(t, "is not an argument of this tool, though "+want+" sent it", report.Fields[0].Problem)
+	}
+}
+
+// The list is read once a second for calls that it passes, and the last one is used while the
+// server fails to list its tools.
+func TestTheListIsReadOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists, failing := 0, false
+		s := newServer()
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+		s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+			if lists++; failing {
+				return nil, errors.New("rate limited")
+			}
+			return list, nil
+		}))
+		session := connect(t, s, nil)
+		for _, tc := range []struct {
+			later   time.Duration
+			failing bool
+			args    map[string]any
+			lists   int
+		}{{0, false, nil, 1}, {0, false, nil, 1}, {999 * time.Millisecond, false, nil, 1}, {time.Millisecond, false, nil, 2}, {0, false, map[string]any{"none": 1}, 3}, {time.Hour, true, map[string]any{"none": 1}, 5}, {0, true, nil, 6}} {
+			time.Sleep(tc.later)
+			failing = tc.failing
+			res, _ := callTool(t, session, "t", tc.args)
+			require.Equal(t, tc.args != nil, res.IsError)
+			require.Equal(t, tc.lists, lists)
+		}
+	})
+}
+
 // Tools added after Install, and tools replaced under their name, are judged by
 // their current definition: a remembered one never refuses a call.
 func TestToolsChange(t *testing.T) {
@@ -75,18 +123,6 @@ func TestToolsChange(t *testing.T) {
 	require.True(t, res.IsError)
 }
 
-// The boundary rebuilds results field by field, so a field that go-sdk adds needs a
-// look.
-func TestResultHasTheKnownFields(t *testing.T) {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[mcp.CallToolResult]()) {
-		if f.IsExported() {
-			names = append(names, f.Name)
-		}
-	}
-	require.ElementsMatch(t, []string{"Meta", "Content", "StructuredContent", "IsError", "InputRequests", "RequestState"}, names)
-}
-
 // asker connects a client that can be asked and leaves the rounds to the test.
 func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
 	t.Helper()
@@ -97,33 +133,11 @@ func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
 		}})
 }
 
-func askingServer() *mcp.Server {
-	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
-	return s
-}
-
-// An input_required result is byte for byte the same as without a boundary: not
-// limited, not checked by the output schema, without a report.
-func TestQuestionsPassUntouched(t *testing.T) {
-	var wire []string
-	for _, bounded := range []bool{false, true} {
-		s := askingServer()
-		if bounded {
-			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-		}
-		res := must(asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"}))(t)
-		require.True(t, res.NeedsInput())
-		data := must(json.Marshal(res))(t)
-		wire = append(wire, string(data))
-	}
-	require.Equal(t, wire[0], wire[1])
-}
-
 // go-sdk asks a legacy client once. It would send the tool's next question unstamped,
 // and the client would read it as an empty success.
 func TestAQuestionTooManyForALegacyClient(t *testing.T) {
-	s := askingServer()
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
 	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
 	res, report := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
 	require.True(t, res.IsError)
@@ -162,25 +176,95 @@ func TestResultTypeFollowsTheRequest(t *testing.T) {
 
 // go-sdk asks a legacy client from a goroutine of its own and encodes the schema again
 // after the answer, where a panic would end the process.
-func TestSettledQuestionsRunNoCode(t *testing.T) {
+
+// A legacy client is not shown an output schema that describes no object, for which a
+// strict one refuses the whole list, and gets such an output as text.
+func TestOutputsThatLegacyClientsDoNotKnow(t *testing.T) {
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "array", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: json.RawMessage(`{"type":"array"}`)}, returns(&mcp.CallToolResult{StructuredContent: []int{1}}))
+	s.AddTool(&mcp.Tool{Name: "object", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(structured(map[string]any{"celsius": 1})))
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
 	for _, tc := range []struct {
-		name string
-		want []string // of the answer; nil for an error
-	}{
-		{"twice_question", []string{"answered"}},
-		{"twice_question_meta", []string{"answered"}},
-		{"form_none", []string{"answered"}},
-		{"form_panics", nil},
-		{"form_not_utf8", nil},
-		{"question_mode", nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			server := must(boundedServer(badCases(nil)))(t)
-			res, _ := callTool(t, asker(t, server, "2025-11-25"), tc.name, nil)
-			require.Equal(t, tc.want == nil, res.IsError, texts(res))
-			if tc.want != nil {
-				require.Equal(t, tc.want, texts(res))
-			}
-		})
+		version string
+		shown   bool
+	}{{"2025-11-25", false}, {"2026-07-28", true}} {
+		session := asker(t, s, tc.version)
+		list := must(session.ListTools(t.Context(), nil))(t)
+		require.Len(t, list.Tools, 2)
+		require.Equal(t, tc.shown, list.Tools[0].OutputSchema != nil, tc.version)
+		require.NotNil(t, list.Tools[1].OutputSchema)
+		res, _ := callTool(t, session, "array", nil)
+		require.Equal(t, tc.shown, res.StructuredContent != nil)
+		require.Equal(t, tc.shown, len(res.Content) == 0)
+		if !tc.shown {
+			require.Equal(t, []string{"[1]"}, texts(res))
+		}
+		res, _ = callTool(t, session, "object", nil)
+		require.NotNil(t, res.StructuredContent)
 	}
 }
+
+// Arguments that go-sdk cannot decode into the tool's types are refused like others:
+// without their values or Go's names, and without an effect, for the tool did not run.
+func TestArgumentsThatDoNotDecode(t *testing.T) {
+	type numbers struct {
+		At    time.Time `json:"at,omitzero"`
+		Small int8      `json:"small,omitempty"`
+		Big   int64     `json:"big,omitempty"`
+		Count uint64    `json:"count,omitempty"`
+		Ratio float32   `json:"ratio,omitempty"`
+	}
+	session := serving(t, nil, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
+		return text("fine"), nil, nil
+	})
+	for _, tc := range []struct{ args, want string }{
+		{`{"at":"s3cret"}`, "/at must be a time such as 2006-01-02T15:04:05Z"},
+		{`{"small":300}`, "/small must be at most 127"},
+		{`{"big":1e30}`, "/big must be an integer from -9223372036854775808 to 9223372036854775807"},
+		{`{"count":99999999999999999999}`, "/count must be an integer from 0 to 18446744073709551615"},
+		{`{"ratio":1e300}`, "/ratio must be a number that is not so large"},
+	} {
+		res, report := callTool(t, session, "t", json.RawMessage(tc.args))
+		require.True(t, res.IsError, tc.args)
+		require.Equal(t, "validation", report.Type, tc.args)
+		require.True(t, *report.Expected)
+		require.Empty(t, report.Effect, tc.args)
+		require.Len(t, report.Fields, 1)
+		require.Equal(t, tc.want, report.Fields[0].Pointer+" "+report.Fields[0].Problem)
+		for _, leak := range []string{"s3cret", "e+30", "int64", "time.Time", "numbers", "unmarshal"} {
+			require.NotContains(t, strings.Join(texts(res), "\n"), leak)
+		}
+	}
+	// An error of the tool's own that looks alike is its own.
+	own := newServer()
+	mcp.AddTool(own, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		type station struct{ Temperature int8 }
+		var upstream station
+		return nil, nil, json.Unmarshal([]byte(`{"Temperature":300}`), &upstream)
+	})
+	_, report := callTool(t, connect(t, own, nil), "t", map[string]any{"place": "Lisbon"})
+	require.Equal(t, "execution", report.Type)
+	require.Equal(t, "unknown", report.Effect)
+}
+
+// Middleware that refuses a call before the tool runs says so, and no effect is
+// reported.
+func TestARefusalOfMiddlewareHasNoEffect(t *testing.T) {
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" {
+				return nil, overloaded{errors.New("come back later")}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	_, report := callTool(t, connect(t, s, nil), "t", nil)
+	require.Equal(t, "execution", report.Type)
+	require.Empty(t, report.Effect)
+}
+
+type overloaded struct{ error }
+
+func (overloaded) ToolErrorEffect() string { return "none" }

@@ -2,10 +2,11 @@ package boundary_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,14 +31,16 @@ func TestRetry(t *testing.T) {
 		annotations *mcp.ToolAnnotations
 		err         error
 		asks        bool
+		state       string
 		want        int
 	}{
-		{"a read-only tool is run again", readOnly, flaky, false, 3},
-		{"no other is", nil, flaky, false, 1},
-		{"nor after an error that does not ask for it", readOnly, errors.New("no"), false, 1},
-		{"nor after an effect", readOnly, &boundary.Execution{Retryable: true, Effect: "unknown"}, false, 1},
-		{"nor after a question was declined", readOnly, errors.Join(&declined{"units"}, flaky), false, 1},
-		{"nor after a question, which would be asked again", readOnly, flaky, true, 1},
+		{"a read-only tool is run again", readOnly, flaky, false, "", 3},
+		{"no other is", nil, flaky, false, "", 1},
+		{"nor after an error that does not ask for it", readOnly, errors.New("no"), false, "", 1},
+		{"nor after an effect", readOnly, &boundary.Execution{Retryable: true, Effect: "unknown"}, false, "", 1},
+		{"nor after a question was declined", readOnly, errors.Join(&declined{"units"}, flaky), false, "", 1},
+		{"nor after a question, which would be asked again", readOnly, flaky, true, "", 1},
+		{"nor with a state, which the first attempt may have used up", readOnly, flaky, false, "s", 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ran := 0
@@ -53,12 +56,8 @@ func TestRetry(t *testing.T) {
 					return nil, nil, tc.err
 				}, &boundary.HandlerOptions{Attempts: 3, Pause: time.Second}))
 			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-			session := dialAs(t, s, "c", "2025-11-25", &mcp.ClientOptions{
-				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					return &mcp.ElicitResult{Action: "decline"}, nil
-				}})
 			begun := time.Now()
-			res, _ := callTool(t, session, "t", map[string]any{"names": []string{"Lisbon"}})
+			res := must(asker(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Arguments: map[string]any{"names": []string{"Lisbon"}}, RequestState: tc.state}))(t)
 			require.True(t, res.IsError)
 			require.Equal(t, tc.want, ran, tc.explanation)
 			require.Equal(t, time.Duration(1<<(tc.want-1)-1)*time.Second, time.Since(begun))
@@ -66,30 +65,34 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// A requestState may be used up by the first attempt. The error of a second attempt
-// would replace the tool's own.
-func TestNoRetryWithAState(t *testing.T) {
-	parked := true
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
-		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-			if !parked {
-				return nil, nil, errors.New("gone")
-			}
-			parked = false
-			return nil, nil, flaky
-		}, &boundary.HandlerOptions{Attempts: 3}))
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-	res := must(asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "t", RequestState: "s"}))(t)
-	require.True(t, res.IsError)
-	require.Equal(t, []string{flaky.Error()}, texts(res))
+// A call that has ended is not run again, and the pause does not outlast it.
+func TestNoRetryAfterTheEnd(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ran := 0
+			s := newServer()
+			mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
+				func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+					if ran++; pause == 0 {
+						<-ctx.Done()
+					}
+					return nil, nil, flaky
+				}, &boundary.HandlerOptions{Attempts: 3, Pause: pause}))
+			begun := time.Now()
+			res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Minute}), "t", nil)
+			require.True(t, res.IsError)
+			require.Equal(t, 1, ran)
+			require.Equal(t, time.Minute, time.Since(begun))
+		})
+	}
 }
 
 type reading struct {
 	Celsius any `json:"celsius"`
 }
 
-// Handler distinguishes a broken output from the tool's own errors.
+// Handler distinguishes a broken output from the tool's own errors, and passes one beside a
+// question, which go-sdk will not send.
 func TestHandlerChecksTheOutput(t *testing.T) {
 	var log journal
 	s := newServer()
@@ -99,6 +102,10 @@ func TestHandlerChecksTheOutput(t *testing.T) {
 				return nil, reading{celsiusOf}, nil
 			}, nil))
 	}
+	mcp.AddTool(s, &mcp.Tool{Name: "asks", OutputSchema: celsius}, boundary.Handler(
+		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, reading, error) {
+			return asking(), reading{"warm"}, nil
+		}, nil))
 	session := connect(t, s, &boundary.Options{Logger: log.logger()})
 	res, _ := callTool(t, session, "good", nil)
 	require.False(t, res.IsError)
@@ -110,6 +117,8 @@ func TestHandlerChecksTheOutput(t *testing.T) {
 		require.NotContains(t, texts(res)[0], "warm")
 	}
 	require.Contains(t, log.records(t)[1]["cause"], "celsius")
+	res = must(asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"}))(t)
+	require.True(t, res.NeedsInput())
 }
 
 // Without Install, Handler only calls the function.
@@ -124,62 +133,131 @@ func TestHandlerWithoutBoundary(t *testing.T) {
 	require.Equal(t, 1, ran)
 }
 
-func odd(_ context.Context, n int) (int, error) {
-	if n%2 == 0 {
-		return 0, noPlace{}
-	}
-	return n * 10, nil
+// A batchItem is what one item of a batch does, and what becomes of it.
+type batchItem struct {
+	id     string
+	err    error
+	do     func()
+	kind   string // of its error; "" if it succeeds
+	fault  string // its cause in the log
+	effect string
+	hints  []string
 }
 
-func name(n int) string { return "item " + strconv.Itoa(n) }
+func drawItem(m *maker, i int) batchItem {
+	pay := func(effect string) error {
+		return &boundary.Execution{Operation: "pay", Code: "P1", Effect: effect, Err: errors.New("s3cret")}
+	}
+	item := batchItem{}
+	if !m.oneIn(3) {
+		item = pick(m,
+			batchItem{err: noPlace{}, kind: "not_found", hints: []string{"Use a full name."}},
+			batchItem{err: &declined{"units"}, kind: "declined"},
+			batchItem{err: errors.New("disk"), kind: "execution", fault: "disk"},
+			batchItem{do: func() { panic("s3cret") }, kind: "internal", fault: "panic: s3cret"},
+			batchItem{do: runtime.Goexit, kind: "internal", fault: "runtime.Goexit"},
+			batchItem{err: pay("applied"), kind: "execution", fault: "s3cret", effect: "applied"},
+			batchItem{err: pay("unknown"), kind: "execution", fault: "s3cret", effect: "unknown"})
+	}
+	item.id = "item " + strconv.Itoa(i)
+	return item
+}
 
-func TestBatch(t *testing.T) {
-	for _, opts := range []*boundary.BatchOptions{nil, {}, {Parallel: 2}, {Parallel: 50}} {
-		batch, err := boundary.Each(t.Context(), []int{1, 2, 3, 4, 5}, name, odd, opts)
-		require.NoError(t, err, "partial success is not an error")
-		require.Equal(t, "2 of 5 failed", batch.Summary)
-		require.Len(t, batch.Items, 5)
-		for i, item := range batch.Items {
-			require.Equal(t, name(i+1), item.ID, "in the order of the items")
-			if (i+1)%2 == 0 {
-				require.Nil(t, item.Value)
-				require.Equal(t, "not_found", item.Error.Type)
-				require.True(t, item.Error.Expected)
+// isLogged holds that a record is that of the item's fault.
+func (item batchItem) isLogged(t *testing.T, i int, requestID string, r map[string]any) {
+	require.Equal(t, "ERROR", r["level"])
+	require.EqualValues(t, i, r["item"])
+	require.Contains(t, r["cause"], item.fault)
+	require.Equal(t, item.do != nil, r["stack"] != nil)
+	require.Equal(t, requestID, r["requestId"])
+}
+
+// isBatch holds that a result has the outcomes of the items, in their order.
+func isBatch(t *testing.T, items []batchItem, failed int, res *mcp.CallToolResult) {
+	var batch boundary.Batch[string]
+	require.NoError(t, json.Unmarshal(must(json.Marshal(res.StructuredContent))(t), &batch))
+	require.Equal(t, fmt.Sprintf("%d of %d failed", failed, len(items)), batch.Summary)
+	require.Len(t, batch.Items, len(items))
+	for i, got := range batch.Items {
+		require.Equal(t, items[i].id, got.ID)
+		if items[i].kind == "" {
+			require.Nil(t, got.Error)
+			require.Equal(t, "did "+got.ID, *got.Value)
+			continue
+		}
+		require.Nil(t, got.Value)
+		require.Equal(t, items[i].kind, got.Error.Type)
+		require.Equal(t, items[i].fault == "", got.Error.Expected)
+		require.Equal(t, items[i].hints, got.Error.Hints)
+	}
+}
+
+// The items of a batch fail alone, by errors, panics and Goexit: the client reads of each what it
+// may, and the log has the faults. If all fail they are one error, for which no single item speaks:
+// it is expected if all are, and tells the worst effect.
+func TestABatchOfAnything(t *testing.T) {
+	var log journal
+	var items []batchItem
+	var parallel int
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, boundary.Batch[string], error) {
+		batch, err := boundary.Each(ctx, items, func(i batchItem) string { return i.id }, func(_ context.Context, i batchItem) (string, error) {
+			if i.do != nil {
+				i.do()
+			}
+			return "did " + i.id, i.err
+		}, &boundary.BatchOptions{Parallel: parallel})
+		return nil, batch, err
+	})
+	session := connect(t, s, &boundary.Options{Logger: log.logger()})
+	failures := 0
+	for seed := range uint64(150) {
+		m := newMaker(seed, nil)
+		parallel, items = m.IntN(4), nil
+		failed, faults, worst := 0, 0, ""
+		var hints []string
+		for i := range m.IntN(pick(m, 3, 6)) {
+			item := drawItem(m, i)
+			items = append(items, item)
+			if item.kind == "" {
 				continue
 			}
-			require.Nil(t, item.Error)
-			require.Equal(t, (i+1)*10, *item.Value)
+			failed++
+			if item.fault != "" {
+				faults++
+			}
+			if item.effect == "unknown" || worst == "" {
+				worst = item.effect
+			}
+			if hints == nil {
+				hints = item.hints
+			}
 		}
-
-		_, err = boundary.Each(t.Context(), []int{2, 4}, name, odd, opts)
-		var all *boundary.BatchError
-		require.ErrorAs(t, err, &all)
-		require.True(t, all.ToolErrorExpected())
-		require.ErrorIs(t, err, noPlace{})
-		require.Equal(t, "All 2 items failed.\nitem 2: There is no such place.\nitem 4: There is no such place.", err.Error())
-		require.Equal(t, []string{"Use a full name."}, all.ToolErrorHints())
-
-		none := must(boundary.Each(t.Context(), nil, name, odd, opts))(t)
-		require.Equal(t, "0 of 0 failed", none.Summary)
-
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = boundary.Each(ended, []int{1}, name, odd, opts)
-		require.ErrorIs(t, err, context.Canceled)
+		res, report := callTool(t, session, "t", nil)
+		require.NotContains(t, string(must(json.Marshal(res))(t)), "s3cret", "seed %d", seed)
+		records := log.take(t)
+		require.Len(t, records, faults+1, "one for each fault, and one for the call")
+		for i, item := range items {
+			if item.fault != "" {
+				item.isLogged(t, i, report.RequestID, records[0])
+				records = records[1:]
+			}
+		}
+		if failed < len(items) || failed == 0 {
+			isBatch(t, items, failed, res)
+			continue
+		}
+		failures++
+		want := boundary.Report{Tool: "t", RequestID: report.RequestID, DurationMS: report.DurationMS, Type: "batch", Expected: ref(faults == 0), Effect: worst, Hints: hints}
+		require.Equal(t, want, report, "seed %d", seed)
+		require.Regexp(t, fmt.Sprintf("^All %d items failed.\nitem 0: ", failed), texts(res)[0])
 	}
-	_, err := boundary.Each(t.Context(), []int{1}, name, odd, &boundary.BatchOptions{Parallel: -1})
-	var misuse *boundary.UsageError
-	require.ErrorAs(t, err, &misuse)
+	require.Greater(t, failures, 10)
 }
 
-func TestABatchOfManyFailuresIsShort(t *testing.T) {
-	_, err := boundary.Each(t.Context(), make([]int, 100), name, odd, nil)
-	require.ErrorContains(t, err, "and 90 more.")
-	require.Less(t, len(err.Error()), 1000)
-}
-
-// As many items run at once as Parallel says, and no more.
+// As many items run at once as Parallel says, and no more. Outside a boundary a batch is the same.
 func TestBatchRunsItemsInParallel(t *testing.T) {
+	name := func(n int) string { return "item " + strconv.Itoa(n) }
 	for _, parallel := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			var running, most atomic.Int64
@@ -197,78 +275,18 @@ func TestBatchRunsItemsInParallel(t *testing.T) {
 			require.Equal(t, time.Duration(9/parallel)*time.Minute, time.Since(begun))
 		})
 	}
-}
-
-// A panic fails its item, shows the client nothing of itself, and is in the log.
-func TestAnItemThatPanicsFailsAlone(t *testing.T) {
-	var log journal
-	s := newServer()
-	var done sync.Map
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, boundary.Batch[int], error) {
-		batch, err := boundary.Each(ctx, []int{0, 1, 2, 3}, name, func(_ context.Context, n int) (int, error) {
-			switch n {
-			case 1:
-				panic("hunter2")
-			case 2:
-				runtime.Goexit()
-			case 3:
-				return 0, &boundary.Execution{Operation: "look up", Err: errors.New("hunter2 too")}
-			}
-			done.Store(n, true)
-			return n, nil
-		}, &boundary.BatchOptions{Parallel: 4})
-		return nil, batch, err
-	})
-	res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
-	require.False(t, res.IsError, texts(res))
-	require.NotContains(t, texts(res)[0], "hunter2")
-	require.Contains(t, texts(res)[0], "3 of 4 failed")
-	_, ran := done.Load(0)
-	require.True(t, ran)
-
-	records := log.records(t)
-	require.Len(t, records, 4, "one for each fault, and one for the call")
-	for i, cause := range []string{"panic: hunter2", "runtime.Goexit", "hunter2 too"} {
-		require.Equal(t, "ERROR", records[i]["level"])
-		require.EqualValues(t, i+1, records[i]["item"])
-		require.Contains(t, records[i]["cause"], cause)
-		require.Equal(t, records[3]["requestId"], records[i]["requestId"])
-	}
-}
-
-// A batch that fails is one error. No item speaks for the others.
-func TestABatchThatFailsIsOneError(t *testing.T) {
-	applied := &boundary.Execution{Operation: "pay", Code: "P1", Effect: "applied"}
-	unknown := &boundary.Execution{Operation: "pay", Effect: "unknown"}
-	for _, tc := range []struct {
-		explanation string
-		errs        []error
-		expected    bool
-		level       string
-		effect      string
-	}{
-		{"what the agent can correct", []error{noPlace{}, noPlace{}}, true, "WARN", ""},
-		{"a fault among them", []error{noPlace{}, errors.New("disk")}, false, "ERROR", ""},
-		{"a decline does not make the others quiet", []error{&declined{"units"}, errors.New("disk")}, false, "ERROR", ""},
-		{"an effect is told", []error{noPlace{}, applied}, false, "ERROR", "applied"},
-		{"the worst effect counts", []error{applied, unknown, applied}, false, "ERROR", "unknown"},
-	} {
-		var log journal
-		s := newServer()
-		mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: tc.effect == ""}}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-			_, err := boundary.Each(ctx, tc.errs, error.Error, func(_ context.Context, err error) (int, error) { return 0, err }, nil)
-			return nil, nil, err
-		})
-		_, report := callTool(t, connect(t, s, &boundary.Options{Logger: log.logger()}), "t", nil)
-		require.Equal(t, "batch", report.Type)
-		require.Equal(t, tc.expected, *report.Expected, tc.explanation)
-		require.Equal(t, tc.effect, report.Effect, tc.explanation)
-		require.Empty(t, report.Code)
-		require.Empty(t, report.Operation)
-		require.Empty(t, report.Selector)
-		require.Empty(t, report.Candidates)
-		require.Empty(t, report.Fields)
-		records := log.records(t)
-		require.Equal(t, tc.level, records[len(records)-1]["level"], tc.explanation)
-	}
+	fail := func(context.Context, int) (int, error) { return 0, noPlace{} }
+	_, err := boundary.Each(t.Context(), []int{1}, name, fail, &boundary.BatchOptions{Parallel: -1})
+	var misuse *boundary.UsageError
+	require.ErrorAs(t, err, &misuse)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = boundary.Each(ended, []int{1}, name, fail, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = boundary.Each(t.Context(), make([]int, 100), name, fail, nil)
+	require.ErrorIs(t, err, noPlace{})
+	require.ErrorContains(t, err, "and 90 more.")
+	require.Less(t, len(err.Error()), 1000)
+	_, err = boundary.Each(t.Context(), make([]int, 10), name, fail, nil)
+	require.NotContains(t, err.Error(), "more.")
 }

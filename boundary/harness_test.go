@@ -4,15 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // quiet discards its records; silent is not enabled for any.
@@ -113,6 +120,44 @@ func (j *journal) records(t *testing.T) []map[string]any {
 	return all
 }
 
+// take returns the records since the last time.
+func (j *journal) take(t *testing.T) []map[string]any {
+	t.Helper()
+	all := j.records(t)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.buf.Reset()
+	return all
+}
+
+var eras = []judge.Era{judge.Modern, judge.Legacy}
+
+// openMemory connects a raw client of the era.
+func openMemory(ctx context.Context, era judge.Era, server *mcp.Server) (*wire.Client, func(), error) {
+	there, here := mcp.NewInMemoryTransports()
+	session, err := server.Connect(ctx, there, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := wire.Dial(ctx, here, era.Client())
+	return client, func() { client.Close(); session.Close() }, err
+}
+
+// speak is openMemory for a test, at whose end the client hangs up.
+func speak(t *testing.T, era judge.Era, server *mcp.Server) *wire.Client {
+	t.Helper()
+	client, shut, err := openMemory(t.Context(), era, server)
+	require.NoError(t, err)
+	t.Cleanup(shut)
+	return client
+}
+
+// completing is a request for completions of an argument.
+func completing(client *wire.Client, argument string) wire.Request {
+	return wire.Request{Method: "completion/complete", Params: map[string]any{
+		"_meta": client.Meta(), "ref": map[string]any{"type": "ref/prompt", "name": "p"}, "argument": map[string]any{"name": argument, "value": "v"}}}
+}
+
 // addFailing adds a tool that raises err.
 func addFailing(s *mcp.Server, tool *mcp.Tool, err error) {
 	mcp.AddTool(s, tool, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
@@ -128,3 +173,177 @@ func must[T any](v T, err error) func(testing.TB) T {
 		return v
 	}
 }
+
+// input is the input of the typed tools.
+type input struct {
+	Place string `json:"place,omitempty"`
+	Days  int    `json:"days,omitempty"`
+}
+
+// celsius is an output schema that is easily broken.
+var celsius = &jsonschema.Schema{
+	Type:       "object",
+	Properties: map[string]*jsonschema.Schema{"celsius": {Type: "number"}, "note": {Type: "string"}},
+	Required:   []string{"celsius"},
+}
+
+func fails(err error) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, err }
+}
+
+func raises(err error) mcp.ToolHandlerFor[input, any] { return typed(fails(err)) }
+
+// typed makes a typed handler of a raw one.
+func typed(h mcp.ToolHandler) mcp.ToolHandlerFor[input, any] {
+	return func(ctx context.Context, req *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		res, err := h(ctx, req)
+		return res, nil, err
+	}
+}
+
+// makes makes its result anew for each call.
+func makes(f func() *mcp.CallToolResult) mcp.ToolHandler {
+	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return f(), nil }
+}
+
+// returns makes a handler that returns a copy of res, since go-sdk writes to it.
+func returns(res *mcp.CallToolResult) mcp.ToolHandler {
+	return makes(func() *mcp.CallToolResult { copied := *res; return &copied })
+}
+
+// outputs makes a typed handler whose output is v.
+func outputs(v any) mcp.ToolHandlerFor[input, any] {
+	return func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		return nil, v, nil
+	}
+}
+
+// panics makes a handler that panics with v.
+func panics(v any) mcp.ToolHandler { return makes(func() *mcp.CallToolResult { panic(v) }) }
+
+var exits = makes(func() *mcp.CallToolResult { runtime.Goexit(); return nil })
+
+// text is a result of one text block.
+func text(s string) *mcp.CallToolResult { return content(&mcp.TextContent{Text: s}) }
+
+// content is a result of these blocks.
+func content(blocks ...mcp.Content) *mcp.CallToolResult { return &mcp.CallToolResult{Content: blocks} }
+
+// structured is a result with structured content.
+func structured(v any) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "see the structured content"}}, StructuredContent: v}
+}
+
+// asking is a result that asks for the units.
+func asking() *mcp.CallToolResult {
+	return asks(&mcp.ElicitParams{Message: "Which units?",
+		RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"units": {Type: "string"}}}})
+}
+
+func asks(q mcp.InputRequest) *mcp.CallToolResult {
+	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": q}}
+}
+
+// asksOnce makes a handler that asks until it is answered.
+func asksOnce(ask func() *mcp.CallToolResult) mcp.ToolHandler {
+	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.InputResponses == nil {
+			return ask(), nil
+		}
+		return text("answered"), nil
+	}
+}
+
+type marshaler func() ([]byte, error)
+
+func (m marshaler) MarshalJSON() ([]byte, error) { return m() }
+
+// foreign is a content block of a type outside go-sdk.
+type foreign struct {
+	*mcp.TextContent
+	marshal func() ([]byte, error)
+}
+
+func (f foreign) MarshalJSON() ([]byte, error) { return f.marshal() }
+
+// second is f until it has been called once, and panics then.
+func second(f func() string) func() string {
+	var calls atomic.Int64
+	return func() string {
+		if calls.Add(1) > 1 {
+			panic("s3cret: called a second time")
+		}
+		return f()
+	}
+}
+
+// twice marshals to the text once, and panics the second time.
+func twice(text string) marshaler {
+	once := second(func() string { return text })
+	return func() ([]byte, error) { return []byte(once()), nil }
+}
+
+func hanging(release <-chan struct{}) marshaler {
+	return func() ([]byte, error) { <-release; return nil, errors.New("late") }
+}
+
+func cyclicMap() map[string]any {
+	m := map[string]any{}
+	m["self"] = m
+	return m
+}
+
+// saying is an error with this Error method.
+type saying func() string
+
+func (s saying) Error() string { return s() }
+
+// endless is an error that unwraps to itself. Code that walks its chain to the end
+// takes a million steps and then sleeps.
+type endless struct {
+	turns   atomic.Int64
+	release <-chan struct{}
+}
+
+func (e *endless) Error() string { return "round and round" }
+
+func (e *endless) Unwrap() error {
+	if e.turns.Add(1) > 1e6 {
+		<-e.release
+	}
+	return e
+}
+
+// declined implements the methods as a package that does not import boundary.
+type declined struct{ key string }
+
+func (d *declined) Error() string           { return `Stopped: "` + d.key + `" was declined.` }
+func (d *declined) ToolErrorType() string   { return "declined" }
+func (d *declined) ToolErrorExpected() bool { return true }
+func (d *declined) ToolErrorQuiet() bool    { return true }
+
+type noPlace struct{}
+
+func (noPlace) Error() string                         { return "There is no such place." }
+func (noPlace) ToolErrorType() string                 { return "not_found" }
+func (noPlace) ToolErrorExpected() bool               { return true }
+func (noPlace) ToolErrorHints() []string              { return []string{"Use a full name."} }
+func (noPlace) ToolErrorSelector() (string, []string) { return "location", []string{"Lisbon", "Tokyo"} }
+func (noPlace) ToolErrorFields() map[string][]string {
+	return map[string][]string{"/location": {"is not a known place"}}
+}
+
+type describedBadly struct{}
+
+func (describedBadly) Error() string            { return "no" }
+func (describedBadly) ToolErrorHints() []string { panic("s3cret") }
+
+// badState and missingCapability are protocol errors intended for the client.
+var (
+	badState = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid or expired requestState"}
+
+	missingCapability = &jsonrpc.Error{
+		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing capability",
+		Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{}}}`),
+	}
+)

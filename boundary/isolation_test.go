@@ -2,9 +2,10 @@ package boundary_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,104 +16,151 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// A tool that ignores its context is refused once too many of its handlers are
-// left behind, whoever ended the calls; the other tools go on. Each is cancelled, its end
-// is logged, and its late result reaches nobody.
-func TestAToolThatHangsIsRefusedAlone(t *testing.T) {
-	const most = 4
-	for _, byClient := range []bool{false, true} {
-		t.Run(fmt.Sprintf("cancelled=%v", byClient), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log journal
-				var cancelled atomic.Int32
-				let := make(chan struct{})
-				s := newServer()
-				for _, name := range []string{"deaf", "deaf_too"} {
-					mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-						<-let
-						if ctx.Err() != nil {
-							cancelled.Add(1)
-						}
-						return text("late"), nil, nil
-					})
-				}
-				mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs("fine"))
-				session := connect(t, s, &boundary.Options{Logger: log.logger(), Deadline: time.Minute, MaxAbandoned: most})
-				abandon := func(name string) {
-					if !byClient {
-						begun := time.Now()
-						_, report := callTool(t, session, name, nil)
-						require.Equal(t, "timeout", report.Type)
-						require.Equal(t, "unknown", report.Effect)
-						require.Less(t, time.Since(begun), 2*time.Minute)
-						return
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name})
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					time.Sleep(time.Second)
-				}
-				refused := func(name string) {
-					_, report := callTool(t, session, name, nil)
-					require.Equal(t, "unavailable", report.Type)
-					require.Empty(t, report.Effect, "a call that was not run has no effect to tell of")
-				}
-				for range most {
-					abandon("deaf")
-				}
-				refused("deaf")
-				res, _ := callTool(t, session, "healthy", nil)
-				require.False(t, res.IsError, "a tool that does not hang")
-				abandon("deaf_too") // its first, so it is not refused yet
-				refused("deaf_too")
-				res, _ = callTool(t, session, "healthy", nil)
-				require.False(t, res.IsError)
-
-				close(let)
-				synctest.Wait()
-				for _, name := range []string{"deaf", "deaf_too"} {
-					res, _ := callTool(t, session, name, nil)
-					require.Equal(t, []string{"late"}, texts(res), "there is room again")
-				}
-				require.EqualValues(t, most+1, cancelled.Load(), "the context of an abandoned handler is cancelled")
-				var ended int
-				for _, r := range log.records(t) {
-					if r["msg"] == "abandoned tool call ended" {
-						ended++
-					}
-				}
-				require.Equal(t, most+1, ended)
-			})
-		})
-	}
+// A leaving counts the handlers that were left behind, by the rules in the documentation of
+// the options.
+type leaving struct {
+	total   int
+	of, by  map[string]int    // by handler, and by client
+	ofBy    map[[2]string]int // of a handler by a client
+	refused int
 }
 
-// Unknown names count together as one tool. Otherwise a client could leave a handler
-// behind for every name it makes up.
-func TestMadeUpNamesCountAsOneTool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		let := make(chan struct{})
-		s := newServer()
-		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == "tools/call" {
-					<-let
-					return nil, errors.New("late")
+// refuses reports whether the client's next call of the handler must be refused.
+func (l *leaving) refuses(o *boundary.Options, handler, client string) bool {
+	full := l.total >= o.MaxAbandoned || l.by[client] >= o.MaxAbandonedPerClient
+	return l.of[handler] >= o.MaxAbandoned || full && l.ofBy[[2]string{handler, client}] > 0 || l.by[client] >= 4*o.MaxAbandonedPerClient
+}
+
+func (l *leaving) add(n int, handler, client string) {
+	l.total += n
+	l.of[handler] += n
+	l.by[client] += n
+	l.ofBy[[2]string{handler, client}] += n
+}
+
+// hangingServer has handlers that hang until let is closed, and count those of them that were
+// cancelled by then, and a healthy one.
+func hangingServer(let <-chan struct{}, cancelled *atomic.Int32) *mcp.Server {
+	hang := func(ctx context.Context) {
+		<-let
+		if ctx.Err() != nil {
+			cancelled.Add(1)
+		}
+	}
+	s := newServer()
+	for _, name := range []string{"a", "b"} {
+		mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+			hang(ctx)
+			return text("late"), nil, nil
+		})
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs("fine"))
+	s.AddPrompt(&mcp.Prompt{Name: "a"}, func(ctx context.Context, _ *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		hang(ctx)
+		return &mcp.GetPromptResult{}, nil
+	})
+	s.AddResource(&mcp.Resource{Name: "a", URI: "t://a"}, func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		hang(ctx)
+		return &mcp.ReadResourceResult{}, nil
+	})
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok && strings.HasPrefix(call.Params.Name, "made up") {
+				hang(ctx)
+			}
+			return next(ctx, method, req)
+		}
+	})
+	return s
+}
+
+// callHanging makes a call that must be refused or hang until its deadline, if its client does not
+// give up before.
+func callHanging(t *testing.T, client *wire.Client, request wire.Request, hurry, refused bool, name string) {
+	patience, words := time.Hour, " did not finish within 1m0s."
+	if hurry {
+		patience = time.Second
+	}
+	if refused {
+		words = " was not run"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	begun := time.Now()
+	res, err := client.Exchange(ctx, request)
+	if err != nil {
+		require.True(t, hurry && !refused, name)
+		time.Sleep(time.Second)
+		return
+	}
+	require.Contains(t, string(res.Result)+fmt.Sprint(res.Error), words, name)
+	require.Less(t, time.Since(begun), 2*time.Minute)
+	require.Equal(t, request.Method == "tools/call" && !refused, strings.Contains(string(res.Result), `"effect":"unknown"`), "%s: %s", name, res.Result)
+}
+
+// Handlers that ignore their context are left behind when their calls end, by a deadline or by
+// the client. A handler, or a client, that left too many is refused, and nobody else. Made-up
+// names of tools count as one. When the handlers return, there is room again, their ends are
+// logged, and their late results reach nobody.
+func TestHandlersThatHangAreRefused(t *testing.T) {
+	for _, o := range []boundary.Options{{MaxAbandoned: 4, MaxAbandonedPerClient: 4}, {MaxAbandoned: 30, MaxAbandonedPerClient: 2}, {MaxAbandoned: 3}} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			var cancelled atomic.Int32
+			let := make(chan struct{})
+			release := sync.OnceFunc(func() { close(let) })
+			s := hangingServer(let, &cancelled)
+			o.Logger, o.Deadline = log.logger(), time.Minute
+			require.NoError(t, boundary.Install(s, &o))
+			if o.MaxAbandonedPerClient == 0 {
+				o.MaxAbandonedPerClient = o.MaxAbandoned // less than 16
+			}
+			clients := map[string]*wire.Client{}
+			for _, name := range []string{"x", "y", "z"} {
+				client := speak(t, judge.Modern, s)
+				clients[name] = client
+			}
+			defer release()
+			m, left := newMaker(1, nil), &leaving{of: map[string]int{}, by: map[string]int{}, ofBy: map[[2]string]int{}}
+			for i := range 150 {
+				who, handler := pick(m, "x", "x", "y", "z"), pick(m, "tool a", "tool b", "tool", "prompt a", "resource t://a")
+				kind, name, _ := strings.Cut(handler, " ")
+				request := wire.Request{Method: map[string]string{"tool": "tools/call", "prompt": "prompts/get", "resource": "resources/read"}[kind], Name: name}
+				if name == "" {
+					request.Name = fmt.Sprint("made up ", i)
 				}
-				return next(ctx, method, req)
+				want := left.refuses(&o, handler, who)
+				if want {
+					left.refused++
+				} else {
+					left.add(1, handler, who)
+				}
+				callHanging(t, clients[who], request, m.oneIn(3), want, fmt.Sprintf("call %d: %s by %s", i, handler, who))
+				res, err := clients[pick(m, "y", "z")].Exchange(t.Context(), wire.Request{Name: "healthy"})
+				require.NoError(t, err)
+				require.NotContains(t, string(res.Result), "isError", "a tool that does not hang")
+			}
+			require.NotZero(t, left.refused)
+			ended := 0
+			release()
+			synctest.Wait()
+			for _, r := range log.take(t) {
+				if strings.HasPrefix(r["msg"].(string), "abandoned ") {
+					ended++
+					require.Equal(t, "WARN", r["level"])
+				}
+			}
+			require.Equal(t, left.total, ended)
+			require.EqualValues(t, left.total, cancelled.Load(), "the context of an abandoned handler is cancelled")
+			for _, client := range clients {
+				require.Contains(t, string(must(client.Exchange(t.Context(), wire.Request{Name: "a"}))(t).Result), "late", "there is room again")
 			}
 		})
-		session := connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Second, MaxAbandoned: 2})
-		for i, want := range []string{"timeout", "timeout", "unavailable", "unavailable"} {
-			_, report := callTool(t, session, fmt.Sprintf("made up %d", i), nil)
-			require.Equal(t, want, report.Type)
-		}
-		close(let)
-		synctest.Wait()
-	})
+	}
 }
 
 // A legacy client answers inside the request, so its call may last as long as people
@@ -213,140 +261,37 @@ func TestAListThatHangsStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// A tool that one client is not shown never runs for it while a tier is denied, and is
-// never judged by what another client is shown, however their calls interleave.
+// Each client is judged by what it is shown itself, however their calls interleave: by its
+// schema, and while a tier is denied a tool that it is not shown is unknown.
 func TestAListServesItsOwnSessionAlone(t *testing.T) {
-	var ranForHidden atomic.Int32
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "secret", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-		if req.ClientInfo().Name == "hidden" {
-			ranForHidden.Add(1)
+	for _, deny := range [][]boundary.Tier{nil, {boundary.Destructive}} {
+		var ran atomic.Int32
+		s := newServer()
+		readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+		s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly}, makes(func() *mcp.CallToolResult { ran.Add(1); return text("fine") }))
+		strict := &mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object", Required: []string{"place"}}, Annotations: readOnly}
+		s.AddReceivingMiddleware(forClient("strict", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{strict} }))
+		s.AddReceivingMiddleware(forClient("hidden", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{} }))
+		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, Deny: deny}))
+		const tries = 30
+		var all sync.WaitGroup
+		for _, name := range []string{"lax", "strict", "hidden"} {
+			session := named(t, s, name)
+			all.Go(func() {
+				for range tries {
+					res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+					switch {
+					case name == "hidden" && deny != nil:
+						if err == nil {
+							t.Errorf("the hidden tool is not unknown: %v", res)
+						}
+					case err != nil || res.IsError != (name == "strict"):
+						t.Errorf("%s: %v %v", name, res, err)
+					}
+				}
+			})
 		}
-		return text("fine"), nil, nil
-	})
-	s.AddReceivingMiddleware(forClient("hidden", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{} }))
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}}))
-	shown, hidden := named(t, s, "shown"), named(t, s, "hidden")
-	const tries = 200
-	done := make(chan error, 2)
-	go func() {
-		for range tries {
-			if res, err := shown.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret"}); err != nil || res.IsError {
-				done <- fmt.Errorf("%v %v", res, err)
-				return
-			}
-		}
-		done <- nil
-	}()
-	go func() {
-		for range tries {
-			if _, err := hidden.CallTool(t.Context(), &mcp.CallToolParams{Name: "secret"}); err == nil {
-				done <- errors.New("the hidden tool was not unknown")
-				return
-			}
-		}
-		done <- nil
-	}()
-	require.NoError(t, errors.Join(<-done, <-done))
-	require.Zero(t, ranForHidden.Load())
-}
-
-// Without a denied tier too: each client's arguments are judged by the schema that it
-// is shown.
-func TestASchemaServesItsOwnSessionAlone(t *testing.T) {
-	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(text("fine")))
-	strict := &mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object", Required: []string{"place"}}}
-	s.AddReceivingMiddleware(forClient("strict", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{strict} }))
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-	lax, bound := named(t, s, "lax"), named(t, s, "strict")
-	for range 3 {
-		res, _ := callTool(t, lax, "t", nil)
-		require.False(t, res.IsError)
-		_, report := callTool(t, bound, "t", nil)
-		require.Equal(t, "validation", report.Type)
+		all.Wait()
+		require.EqualValues(t, map[bool]int{true: 2 * tries, false: tries}[deny == nil], ran.Load())
 	}
-}
-
-// A client that leaves handlers behind loses the tools that hang for it, and takes
-// neither them nor a slow tool from the others.
-func TestAClientCannotTakeAToolFromTheOthers(t *testing.T) {
-	const perClient = 3
-	synctest.Test(t, func(t *testing.T) {
-		let := make(chan struct{})
-		s := newServer()
-		for _, name := range []string{"hangs", "slow"} {
-			mcp.AddTool(s, &mcp.Tool{Name: name}, func(_ context.Context, req *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-				if req.ClientInfo().Name == "evil" {
-					<-let
-				}
-				return text("fine"), nil, nil
-			})
-		}
-		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, Deadline: time.Second, MaxAbandoned: 100, MaxAbandonedPerClient: perClient}))
-		evil, calm := named(t, s, "evil"), named(t, s, "calm")
-		var timeouts, refused int
-		for range 20 {
-			for _, name := range []string{"slow", "hangs"} {
-				_, report := callTool(t, evil, name, nil)
-				switch report.Type {
-				case "timeout":
-					timeouts++
-				case "unavailable":
-					refused++
-					require.Empty(t, report.Effect)
-				}
-			}
-		}
-		require.Equal(t, perClient, timeouts)
-		require.Equal(t, 40-perClient, refused)
-		for _, name := range []string{"slow", "hangs"} {
-			res, _ := callTool(t, calm, name, nil)
-			require.Equal(t, []string{"fine"}, texts(res))
-		}
-		close(let)
-		synctest.Wait()
-		res, _ := callTool(t, evil, "slow", nil)
-		require.Equal(t, []string{"fine"}, texts(res), "there is room again")
-	})
-}
-
-// So it is with prompts and resources, under the same deadline.
-func TestAPromptThatHangsIsRefusedAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		let := make(chan struct{})
-		s := newServer()
-		for _, name := range []string{"hangs", "healthy"} {
-			s.AddPrompt(&mcp.Prompt{Name: name}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				if name == "hangs" {
-					<-let
-				}
-				return &mcp.GetPromptResult{}, nil
-			})
-			s.AddResource(&mcp.Resource{Name: name, URI: "test://" + name}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				if name == "hangs" {
-					<-let
-				}
-				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "fine"}}}, nil
-			})
-		}
-		session := connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Second, MaxAbandoned: 4})
-		get := func(name string) error {
-			_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name})
-			return err
-		}
-		read := func(name string) error {
-			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://" + name})
-			return err
-		}
-		for range 2 {
-			require.ErrorContains(t, get("hangs"), `Prompt "hangs" did not finish within 1s.`)
-			require.ErrorContains(t, read("hangs"), `Resource "test://hangs" did not finish within 1s.`)
-		}
-		require.ErrorContains(t, get("hangs"), "was not run")
-		require.ErrorContains(t, read("hangs"), "was not run")
-		require.NoError(t, get("healthy"))
-		require.NoError(t, read("healthy"))
-		close(let)
-	})
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
-
-// "In which order do the layers run?" is answered by Layers, and each layer by the
-// file of its name.
-func TestEachLayerHasItsFile(t *testing.T) {
-	require.NotEmpty(t, boundary.Layers())
-	for _, name := range boundary.Layers() {
-		require.FileExists(t, name+".go")
-	}
-}
 
 func TestInstallTwice(t *testing.T) {
 	var log journal
@@ -97,33 +94,6 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A panic ends its own call and no other call in flight.
-func TestOtherCallsLiveOn(t *testing.T) {
-	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "panics", InputSchema: &jsonschema.Schema{Type: "object"}}, panics("boom"))
-	entered, let := make(chan struct{}, 8), make(chan struct{})
-	mcp.AddTool(s, &mcp.Tool{Name: "slow"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		entered <- struct{}{}
-		<-let
-		return text("fine"), nil, nil
-	})
-	session := connect(t, s, nil)
-	results := make(chan *mcp.CallToolResult, cap(entered))
-	for range cap(entered) {
-		go func() {
-			res, _ := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "slow"})
-			results <- res
-		}()
-		<-entered
-	}
-	res, _ := callTool(t, session, "panics", nil)
-	require.True(t, res.IsError)
-	close(let)
-	for range cap(entered) {
-		require.Equal(t, []string{"fine"}, texts(<-results))
-	}
-}
-
 func TestRequestID(t *testing.T) {
 	s := newServer()
 	var seen string
@@ -185,7 +155,7 @@ func TestLogHasSizesAndDigestsButNoValues(t *testing.T) {
 // Neither a long name from a client nor an error that quotes the arguments can fill
 // the log.
 func TestLogIsShort(t *testing.T) {
-	const flood = 500_000
+	const flood = 50_000
 	var log journal
 	s := newServer()
 	long := "x" + strings.Repeat("é", flood)
@@ -205,5 +175,128 @@ func TestLogIsShort(t *testing.T) {
 		require.Less(t, len(line), 10_000)
 		require.NotContains(t, string(line), "\ufffd", "cut between characters")
 	}
-	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (1000001 bytes)", records[2]["tool"])
+	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (100001 bytes)", records[2]["tool"])
+}
+
+// Equal values have equal digests, different ones do not.
+func TestDigests(t *testing.T) {
+	var log journal
+	n := 0
+	s := everything(t, func(context.Context) (*mcp.CompleteResult, error) {
+		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Total: n}}, nil
+	}, nil)
+	s.AddTool(&mcp.Tool{Name: "text", InputSchema: &jsonschema.Schema{Type: "object"}}, makes(func() *mcp.CallToolResult { return text(fmt.Sprint(n)) }))
+	s.AddTool(&mcp.Tool{Name: "image", InputSchema: &jsonschema.Schema{Type: "object"}}, makes(func() *mcp.CallToolResult { return content(&mcp.ImageContent{Data: []byte{byte(n)}}) }))
+	s.AddTool(&mcp.Tool{Name: "structured", InputSchema: &jsonschema.Schema{Type: "object"}}, makes(func() *mcp.CallToolResult { return structured(n) }))
+	s.AddPrompt(&mcp.Prompt{Name: "n"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprint(n)}}}}, nil
+	})
+	s.AddResource(&mcp.Resource{Name: "n", URI: "t://n"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: fmt.Sprint(n)}}}, nil
+	})
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
+	client := speak(t, judge.Modern, s)
+	for _, request := range []wire.Request{{Name: "text"}, {Name: "image"}, {Name: "structured"}, {Method: "prompts/get", Name: "n"}, {Method: "resources/read", Name: "t://n"}, completing(client, "a")} {
+		var digests []any
+		for _, n = range []int{1, 1, 2} {
+			must(client.Exchange(t.Context(), request))(t)
+			digests = append(digests, log.take(t)[0]["resultDigest"])
+		}
+		require.Equal(t, digests[0], digests[1], request)
+		require.NotEqual(t, digests[1], digests[2], request)
+	}
+}
+
+// A layer inside adds to the one record of its call, if that will be written. The first that
+// adds to it says why the call ended.
+func TestALayerInsideAddsToTheRecord(t *testing.T) {
+	attrs := func(name string) func() []slog.Attr {
+		return func() []slog.Attr { return []slog.Attr{slog.Bool(name, true)} }
+	}
+	for _, enabled := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			var late atomic.Bool
+			logger := log.logger()
+			if !enabled {
+				logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+			}
+			session := serving(t, &boundary.Options{Logger: logger, Deadline: time.Second}, func(ctx context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+				require.Equal(t, enabled, rendezvous.AddToRecord(ctx, slog.LevelInfo, attrs("first")))
+				require.Equal(t, enabled, rendezvous.AddToRecord(ctx, slog.LevelInfo, attrs("second")))
+				if in.Days > 0 {
+					time.Sleep(time.Minute)
+					late.Store(rendezvous.AddToRecord(ctx, slog.LevelError, attrs("late")))
+				}
+				return text("fine"), nil, nil
+			})
+			callTool(t, session, "t", nil)
+			records := log.take(t)
+			require.Len(t, records, map[bool]int{true: 1}[enabled])
+			for _, r := range records {
+				require.Equal(t, true, r["first"])
+				require.NotContains(t, r, "second")
+			}
+			callTool(t, session, "t", map[string]any{"days": 1})
+			time.Sleep(time.Hour)
+			require.False(t, late.Load(), "its record is written")
+		})
+	}
+}
+
+// A log handler that panics costs nothing. One that hangs costs the calls a second in all, and the next record says
+// how many were dropped.
+func TestALoggerThatHangs(t *testing.T) {
+	for _, where := range []string{"Enabled", "Handle"} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			stuck := &stuckHandler{Handler: slog.NewJSONHandler(&log, nil), where: where, let: make(chan struct{})}
+			s := newServer()
+			mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+			s.AddPrompt(&mcp.Prompt{Name: "p"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+				return &mcp.GetPromptResult{}, nil
+			})
+			panics := serving(t, &boundary.Options{Logger: slog.New(&stuckHandler{Handler: slog.DiscardHandler, where: where})}, outputs("fine"))
+			res, _ := callTool(t, panics, "t", nil)
+			require.False(t, res.IsError)
+			session := connect(t, s, &boundary.Options{Logger: slog.New(stuck)})
+			begun := time.Now()
+			for range 5 {
+				res, _ := callTool(t, session, "t", nil)
+				require.False(t, res.IsError)
+				must(session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"}))(t)
+			}
+			require.LessOrEqual(t, time.Since(begun), time.Second)
+			close(stuck.let)
+			synctest.Wait()
+			res, _ = callTool(t, session, "t", nil)
+			require.False(t, res.IsError)
+			records := log.records(t)
+			require.EqualValues(t, 9, records[len(records)-1]["droppedRecords"])
+		})
+	}
+}
+
+// stuckHandler hangs in one of its methods until let is closed, or panics there if it is nil.
+type stuckHandler struct {
+	slog.Handler
+	where string
+	let   chan struct{}
+}
+
+func (h *stuckHandler) Enabled(context.Context, slog.Level) bool { h.stick("Enabled"); return true }
+
+func (h *stuckHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.stick("Handle")
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h *stuckHandler) stick(where string) {
+	switch {
+	case h.where != where:
+	case h.let == nil:
+		panic("boom")
+	default:
+		<-h.let
+	}
 }

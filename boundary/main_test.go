@@ -1,142 +1,130 @@
 package boundary_test
 
 import (
-	"bytes"
 	"context"
-	"flag"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
-	"runtime/debug"
-	"sync"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
 )
 
-// thorough, as in CI, tries more of the same: every front of HTTP, and
-// larger attacks.
+// thorough, as in CI, tries more of the same.
 var thorough = os.Getenv("MRTR_CI") == "1"
 
 // TestMain lets the test binary run as other processes too: a server, and
 // one process for each fault that is not caught.
 func TestMain(m *testing.M) {
-	if over := os.Getenv(serveVariable); over != "" {
-		if err := serve(over); err != nil {
+	switch {
+	case os.Getenv(serveVariable) != "":
+		if err := serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		return
+	case os.Getenv(deathVariable) != "":
+		dieWithBoundary(os.Getenv(deathVariable))
+	default:
+		os.Exit(m.Run())
 	}
-	if kind := os.Getenv(deathVariable); kind != "" {
-		dieWithBoundary(kind)
-		return
+}
+
+// serveVariable makes this test binary serve the misbehaving tools over HTTP, to clients in other
+// languages. The tests of interop set it.
+const serveVariable = "BOUNDARY_TEST_SERVE"
+
+// expectation is the part of a case that such a client needs.
+type expectation struct {
+	Place    string
+	Name     string
+	Unlawful bool // no client library sends such arguments
+	Outcomes map[judge.Era]judge.Outcome
+}
+
+// serve serves each era under its own path until its input ends, and the outcome that each call
+// must have under /cases. It prints its address.
+func serve() error {
+	cases := badTools()
+	server := misbehavingServer(cases)
+	if err := boundary.Install(server, &boundary.Options{Logger: silent, MaxResultBytes: maxResultBytes}); err != nil {
+		return err
 	}
-	// Most cases wait for a deadline, so that many can run side by side, whatever the
-	// number of processors.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
 	}
-	os.Exit(m.Run())
+	mux := http.NewServeMux()
+	for path, stateless := range map[string]bool{"/modern/mcp": true, "/legacy/mcp": false} {
+		mux.Handle(path, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
+	}
+	mux.HandleFunc("/cases", func(w http.ResponseWriter, _ *http.Request) {
+		var all []expectation
+		for _, c := range cases {
+			if strings.HasPrefix(c.name, "asks_") {
+				continue // a client that can be asked gets another answer
+			}
+			all = append(all, expectation{string(atTool), c.name, c.args != "", map[judge.Era]judge.Outcome{judge.Modern: c.want, judge.Legacy: c.want}})
+		}
+		_ = json.NewEncoder(w).Encode(all)
+	})
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	go func() {
+		fmt.Fprintln(os.Stderr, http.Serve(listener, mux))
+		os.Exit(1)
+	}()
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // deathVariable makes this test binary die in the way that its value names.
 const deathVariable = "BOUNDARY_TEST_DEATH"
 
-// deaths are the ways to end the process that the package text lists as not caught.
-var deaths = []struct {
-	name  string
-	tool  func()
-	trace string // in the runtime's last output
-}{
-	{"panic_in_goroutine", func() {
-		go func() { panic("nobody above me") }()
-		select {}
-	}, "panic: nobody above me"},
-	{"concurrent_map_writes", func() {
-		m := map[int]int{}
-		write := func() {
-			for i := 0; ; i++ {
-				m[i%8] = i
-			}
-		}
-		go write()
-		write()
-	}, "fatal error: concurrent map"},
-	{"stack_overflow", func() {
-		var deeper func(int) int
-		deeper = func(n int) int { return deeper(n+1) + 1 }
-		deeper(0)
-	}, "stack exceeds"},
-	{"unlock_of_unlocked", func() {
-		var mu sync.Mutex
-		mu.Unlock()
-	}, "fatal error: sync: unlock of unlocked mutex"},
-	{"os_exit", func() { os.Exit(3) }, ""},
-	{legacySampling, nil, "invalid memory address"},
-}
-
-// legacySampling is a tool that asks a legacy client with a nil message in it. go-sdk
-// reads the messages on a goroutine of its own before any middleware sees them.
-const legacySampling = "nil_sampling_message"
+// deaths are ways to end the process that the package text lists as not caught, with the
+// runtime's last output. go-sdk reads the nil message for a legacy client on a goroutine of its
+// own, before any middleware sees it.
+var deaths = map[string]string{"goroutine": "panic: nobody above me", "exit": "", "nil message": "invalid memory address"}
 
 // Some faults end the process in spite of a boundary. The test holds that the package
 // text lists them.
 func TestWhatNoLayerCatches(t *testing.T) {
 	t.Parallel()
-	require.NotEmpty(t, deaths)
-	for _, d := range deaths {
-		t.Run(d.name, func(t *testing.T) {
-			t.Parallel()
-			self := must(os.Executable())(t)
-			cmd := exec.CommandContext(t.Context(), self)
-			// Two goroutines meet in the middle of a write only if both run at once.
-			cmd.Env = append(os.Environ(), deathVariable+"="+d.name, "GOMAXPROCS=8")
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			require.Error(t, cmd.Run(), "the process lived: the documentation is too modest")
-			require.NotContains(t, stderr.String(), survived)
-			require.Contains(t, stderr.String(), d.trace)
-		})
+	for kind, trace := range deaths {
+		cmd := exec.CommandContext(t.Context(), must(os.Executable())(t))
+		cmd.Env = append(os.Environ(), deathVariable+"="+kind)
+		output, err := cmd.CombinedOutput()
+		require.Error(t, err, "the process lived: the documentation is too modest")
+		require.Contains(t, string(output), trace)
 	}
 }
 
-const survived = "an answer came"
-
 // dieWithBoundary calls a tool that kills this process.
 func dieWithBoundary(kind string) {
-	debug.SetMaxStack(1 << 20) // a gigabyte, as it is by default, takes seconds to fill
-	ctx := context.Background()
-	server := mcp.NewServer(&mcp.Implementation{Name: "doomed", Version: "1"}, nil)
-	for _, d := range deaths {
-		mcp.AddTool(server, &mcp.Tool{Name: d.name}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-			if d.tool != nil {
-				d.tool()
-			}
-			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": &mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{nil}}}}, nil, nil
-		})
-	}
-	version := ""
-	if kind == legacySampling {
-		version = "2025-11-25"
-	}
+	server := newServer()
+	server.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, makes(func() *mcp.CallToolResult {
+		switch kind {
+		case "exit":
+			os.Exit(3)
+		case "goroutine":
+			go func() { panic("nobody above me") }()
+			select {}
+		}
+		return asks(&mcp.CreateMessageParams{Messages: []*mcp.SamplingMessage{nil}})
+	}))
 	if err := boundary.Install(server, &boundary.Options{Logger: quiet}); err != nil {
 		panic(err)
 	}
-	there, here := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(ctx, there, nil); err != nil {
-		panic(err)
-	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, here, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	client, _, err := openMemory(context.Background(), judge.Legacy, server)
 	if err != nil {
 		panic(err)
 	}
-	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: kind})
-	time.Sleep(5 * time.Second) // a panic runs deferred calls, which can end the session first
-	fmt.Fprintln(os.Stderr, survived, res, err)
+	_, _ = client.Exchange(context.Background(), requestAt(atTool, client))
 }

@@ -2,315 +2,129 @@ package boundary_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"log/slog"
+	"fmt"
 	"runtime"
-	"slices"
 	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// A badCase is one way for a tool call to go wrong. The tool is named after it.
-// At most one of Raw and Typed makes the tool. With neither there is no tool of this
-// name, or the server's middleware reacts to it.
-type badCase struct {
-	Name        string
-	Explanation string
-	Raw         mcp.ToolHandler
-	Typed       mcp.ToolHandlerFor[input, any]
-	Add         func(*mcp.Server, *mcp.Tool) // in place of both, for a tool with an input of its own
-	Prompt      mcp.PromptHandler            // of a case of prompts alone
-	Resource    mcp.ResourceHandler          // of a case of resources alone
-	Output      any                          // the tool's output schema
-	Arguments   any                          // nil means {}
-	Wire        string                       // arguments as raw JSON, in place of Arguments
+// A badTool is a tool that misbehaves in a way that the generator does not draw: by its types,
+// its schema, its arguments or its middleware. At most one of raw and typed makes it.
+type badTool struct {
+	name   string
+	raw    mcp.ToolHandler
+	typed  mcp.ToolHandlerFor[input, any]
+	output any    // its schema
+	args   string // JSON; empty: {}
 
-	Want   judge.Outcome
-	Type   string        // the error's type, for error results; empty: any
-	Modern string        // for a modern client alone
-	Legacy judge.Outcome // for a legacy client, if it differs
-
-	Elsewhere  judge.Outcome // on prompts and resources, if it does not follow from Want
-	NoResource bool          // a resource has no place for the mistake
-	Asks       bool          // it asks the user, so that a client that can be asked gets another answer
-	Endless    bool          // a client that follows rounds comes again for ever: it is left to the raw one
+	want judge.Outcome
+	kind string // the error's type
 }
 
-// input is the input of the typed tools.
-type input struct {
-	Place string `json:"place,omitempty"`
-	Days  int    `json:"days,omitempty"`
-}
-
-// badCases returns all cases. Tools that hang do so until release is closed, or for ever
-// if it is nil.
-func badCases(release <-chan struct{}) []badCase {
-	return slices.Concat(
-		unreturned(release), noResult(), unmarshallable(), failing(release), oversized(), questions(), misused(),
-		afterwards(release), unlawful())
-}
-
-// wanted is the outcome that a boundary must give in the era, and the error's
-// type, or "" if there is none to compare.
-func (c badCase) wanted(era judge.Era) (judge.Outcome, string) {
-	want := c.Want
-	if era == judge.Legacy && c.Legacy != "" {
-		want = c.Legacy
-	}
-	if want != judge.ErrorResult {
-		return want, ""
-	}
-	if era == judge.Modern && c.Modern != "" {
-		return want, c.Modern
-	}
-	return want, c.Type
-}
-
-// A site is one of the three methods at which a handler may misbehave.
-type site string
-
-const (
-	atTool     site = "tools/call"
-	atPrompt   site = "prompts/get"
-	atResource site = "resources/read"
+var (
+	complete = judge.Complete
+	isError  = judge.ErrorResult
+	refused  = judge.ProtocolError
 )
 
-// sites are all of them.
-var sites = []site{atTool, atPrompt, atResource}
+func badTools() []badTool { return append(badResults(), badCalls()...) }
 
-// badScheme begins the URI of a misbehaving resource; the case's name follows.
-const badScheme = "misbehaving://case/"
+// badResults go wrong by what their handler returns.
+func badResults() []badTool {
+	meta := func(key, value string) mcp.ToolHandler {
+		return returns(&mcp.CallToolResult{Content: text("a").Content, Meta: mcp.Meta{key: json.RawMessage(value)}})
+	}
+	return []badTool{
+		{name: "panic_assertion", raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			_ = req.Params.InputResponses["user_name"].(*mcp.ElicitResult) // as go-sdk's documentation has it
+			return nil, nil
+		}, want: isError, kind: "internal"},
+		{name: "panic_runtime", raw: makes(func() *mcp.CallToolResult { var none []int; _ = none[len(none)]; return nil }), want: isError, kind: "internal"},
+		{name: "panic_typed", typed: typed(panics("s3cret")), want: isError, kind: "internal"},
+		{name: "goexit_typed", typed: typed(exits), want: isError, kind: "internal"},
+		{name: "nil_nil", raw: fails(nil), want: isError, kind: "no_result"},
+		{name: "result_and_error", raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return text("fine"), errors.New("not fine")
+		}, want: isError, kind: "execution"},
+		{name: "error_panics", typed: raises(saying(func() string { panic("s3cret") })), want: isError, kind: "internal"},
+		{name: "error_by_hand", raw: returns(&mcp.CallToolResult{IsError: true}), want: isError, kind: "execution"},
+		{name: "error_that_says_nothing", raw: returns(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{Data: []byte{1}, MIMEType: "image/png"}, &mcp.TextContent{Text: " "}}}), want: isError, kind: "execution"},
+		{name: "error_structured", raw: returns(&mcp.CallToolResult{IsError: true, Content: text("no").Content, StructuredContent: map[string]any{"celsius": "warm"}}), output: celsius, want: isError, kind: "execution"},
+		{name: "cancelled_upstream", typed: raises(fmt.Errorf("dial: %w", context.Canceled)), want: isError, kind: "execution"},
+		{name: "timeout_upstream", typed: raises(fmt.Errorf("dial: %w", context.DeadlineExceeded)), want: isError, kind: "timeout"},
+		{name: "asks_and_answers", raw: returns(&mcp.CallToolResult{Content: text("hello").Content, InputRequests: asking().InputRequests}), want: isError, kind: "malformed_result"},
+		{name: "asks_without_a_schema", raw: returns(asks(&mcp.ElicitParams{Message: "?"})), want: judge.InputRequired},
+		{name: "asks_and_fails", raw: returns(&mcp.CallToolResult{IsError: true, InputRequests: asking().InputRequests}), want: isError},
 
-// casesAt returns the cases of a place. Those of a tool that concern neither its arguments
-// nor its output schema are tried on prompts and resources too, whose handlers then
-// misbehave as the tool would.
-func casesAt(place site, all []badCase) []badCase {
-	if place == atTool {
-		return all
-	}
-	var some []badCase
-	for _, c := range all {
-		if c.Wire == "" && c.Arguments == nil && c.Output == nil && (c.Raw != nil || c.Typed != nil) && !(place == atResource && c.NoResource) {
-			some = append(some, c)
-		}
-	}
-	if place == atPrompt {
-		return append(some, prompts()...)
-	}
-	return append(some, resources()...)
-}
+		{name: "typed_func", typed: outputs(map[string]any{"v": func() {}}), want: isError, kind: "invalid_output"},
+		{name: "output_missing", raw: returns(text("hello")), output: celsius, want: isError, kind: "invalid_output"},
+		{name: "output_wrong", raw: returns(structured(map[string]any{"celsius": "warm"})), output: celsius, want: isError, kind: "invalid_output"},
+		{name: "output_wrong_raw", raw: returns(structured(json.RawMessage(`{"celsius":"warm"}`))), output: celsius, want: isError, kind: "invalid_output"},
+		{name: "output_typed", typed: outputs(map[string]any{"celsius": "warm"}), output: celsius, want: isError, kind: "invalid_output"},
+		{name: "output_twice", raw: makes(func() *mcp.CallToolResult { return structured(twice(`{"celsius":1}`)) }), output: celsius, want: complete},
+		{name: "output_too_large", raw: returns(structured(map[string]any{"celsius": 1, "note": strings.Repeat("x", 4*maxResultBytes)})), output: celsius, want: isError, kind: "too_large"},
+		{name: "output_array", raw: returns(structured([]int{1})), output: &jsonschema.Schema{Type: "array"}, want: complete},
+		{name: "structured_text", raw: returns(structured("text")), want: complete},
+		{name: "structured_null", raw: returns(structured(json.RawMessage(`null`))), want: complete},
 
-// wantedAt is wanted for a place. A prompt and a resource have no error results, and
-// nothing of them is cut.
-func (c badCase) wantedAt(place site, era judge.Era) (judge.Outcome, string) {
-	want, kind := c.wanted(era)
-	if place == atTool {
-		return want, kind
-	}
-	switch {
-	case c.Elsewhere != "":
-		want = c.Elsewhere
-	case want == judge.ErrorResult:
-		want = judge.ProtocolError
-	}
-	return want, ""
-}
-
-// result is the result of the case's tool.
-func (c badCase) result(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if c.Raw != nil {
-		return c.Raw(ctx, req)
-	}
-	res, out, err := c.Typed(ctx, req, input{})
-	if res == nil && err == nil {
-		res = &mcp.CallToolResult{StructuredContent: out}
-	}
-	return res, err
-}
-
-// metaOf is the _meta of a result, with the structured content, for which only a tool
-// has a place.
-func metaOf(res *mcp.CallToolResult) mcp.Meta {
-	if res.StructuredContent == nil {
-		return res.Meta
-	}
-	return mcp.Meta{"structured": res.StructuredContent}
-}
-
-var errBuilt = errors.New("an error that the handler built itself")
-
-// elsewhere runs the case's tool for another method. gone reports whether the tool
-// has set the Params of its request to nil.
-func (c badCase) elsewhere(ctx context.Context, session *mcp.ServerSession, extra *mcp.RequestExtra, answers mcp.InputResponseMap) (res *mcp.CallToolResult, gone bool, err error) {
-	call := &mcp.CallToolRequest{Session: session, Extra: extra, Params: &mcp.CallToolParamsRaw{Name: c.Name, InputResponses: answers}}
-	res, err = c.result(ctx, call)
-	if err == nil && res != nil && res.IsError {
-		err = errBuilt
-	}
-	return res, call.Params == nil, err
-}
-
-func (c badCase) prompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	res, gone, err := c.elsewhere(ctx, req.Session, req.Extra, req.Params.InputResponses)
-	if gone {
-		req.Params = nil
-	}
-	if res == nil || err != nil {
-		return nil, err
-	}
-	made := &mcp.GetPromptResult{Meta: metaOf(res), InputRequests: res.InputRequests, RequestState: res.RequestState}
-	for _, block := range res.Content {
-		made.Messages = append(made.Messages, &mcp.PromptMessage{Role: "user", Content: block})
-	}
-	return made, nil
-}
-
-func (c badCase) resource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	res, gone, err := c.elsewhere(ctx, req.Session, req.Extra, req.Params.InputResponses)
-	if gone {
-		req.Params = nil
-	}
-	if res == nil || err != nil {
-		return nil, err
-	}
-	made := &mcp.ReadResourceResult{Meta: metaOf(res), InputRequests: res.InputRequests, RequestState: res.RequestState}
-	if res.InputRequests == nil {
-		made.Contents = []*mcp.ResourceContents{}
-	}
-	for _, block := range res.Content {
-		made.Contents = append(made.Contents, contentsOf(block))
-	}
-	return made, nil
-}
-
-// contentsOf carries a block over into a resource. A block that is no text becomes its JSON.
-func contentsOf(block mcp.Content) *mcp.ResourceContents {
-	switch b := block.(type) {
-	case nil:
-		return nil
-	case *mcp.TextContent:
-		if b == nil {
-			return nil
-		}
-		return &mcp.ResourceContents{Text: b.Text, Meta: b.Meta}
-	case *mcp.ImageContent:
-		if b == nil {
-			return nil
-		}
-		return &mcp.ResourceContents{Blob: b.Data, MIMEType: b.MIMEType, Meta: b.Meta}
-	case *mcp.EmbeddedResource:
-		return b.Resource
-	}
-	return &mcp.ResourceContents{Meta: mcp.Meta{"block": block}}
-}
-
-// prompts are cases of prompts alone.
-func prompts() []badCase {
-	says := func(messages ...*mcp.PromptMessage) mcp.PromptHandler {
-		return func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{Messages: messages}, nil
-		}
-	}
-	hello := &mcp.TextContent{Text: "hello"}
-	return []badCase{
-		{Name: "prompt_no_messages", Explanation: "nil messages are null on the wire", Prompt: says(), Want: judge.Complete},
-		{Name: "prompt_nil_message", Explanation: "a nil message", Prompt: says(nil), Want: judge.ProtocolError},
-		{Name: "prompt_nil_content", Explanation: "a message without content", Prompt: says(&mcp.PromptMessage{Role: "user"}), Want: judge.ProtocolError},
-		{Name: "prompt_no_role", Explanation: "a message of nobody", Prompt: says(&mcp.PromptMessage{Content: hello}), Want: judge.ProtocolError},
-		{Name: "prompt_role", Explanation: "a message of a robot", Prompt: says(&mcp.PromptMessage{Role: "robot", Content: hello}), Want: judge.ProtocolError},
-		{Name: "prompt_description", Explanation: "a description that is not UTF-8", Prompt: func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{Description: "\xff"}, nil
-		}, Want: judge.Complete},
-		{Name: "no_such_prompt", Explanation: "unknown to the server", Want: judge.ProtocolError},
+		{name: "resource_empty", raw: returns(content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a"}})), want: complete},
+		{name: "link_unnamed", raw: returns(content(&mcp.ResourceLink{URI: "file:///a"})), want: complete},
+		{name: "foreign_not_one_block", raw: returns(content(foreign{marshal: func() ([]byte, error) { return []byte(`[]`), nil }})), want: isError, kind: "malformed_result"},
+		{name: "foreign_unnamed_link", raw: returns(content(foreign{marshal: func() ([]byte, error) { return []byte(`{"type":"resource_link","uri":""}`), nil }})), want: isError, kind: "malformed_result"},
+		{name: "meta_server_nameless", raw: meta(mcp.MetaKeyServerInfo, `{"name":"s"}`), want: isError, kind: "malformed_result"},
+		{name: "meta_server", raw: meta(mcp.MetaKeyServerInfo, `{"name":"s","version":"1"}`), want: complete},
+		{name: "meta_subscription", raw: meta(mcp.MetaKeySubscriptionID, `true`), want: isError, kind: "malformed_result"},
+		{name: "meta_version", raw: meta(mcp.MetaKeyProtocolVersion, `[]`), want: isError, kind: "malformed_result"},
+		{name: "meta_level", raw: meta(mcp.MetaKeyLogLevel, `"info"`), want: complete},
+		{name: "meta_token", raw: meta("progressToken", `1.5`), want: isError, kind: "malformed_result"},
+		{name: "meta_token_null", raw: meta("progressToken", `null`), want: isError, kind: "malformed_result"},
+		{name: "meta_reserved_unknown", raw: meta("io.modelcontextprotocol/later", `7`), want: complete},
+		{name: "meta_deep", raw: meta("x", strings.Repeat("[", 991)+strings.Repeat("]", 991)), want: isError, kind: "malformed_result"},
+		{name: "meta_as_deep_as_can_be", raw: meta("x", strings.Repeat("[", 990)+strings.Repeat("]", 990)), want: complete},
+		{name: "meta_deep_objects", raw: meta("x", strings.Repeat(`{"a":[`, 600)+strings.Repeat(`]}`, 600)), want: isError, kind: "malformed_result"},
+		{name: "meta_huge_number", raw: meta("x", `[{"a":[-1e999]}]`), want: isError, kind: "malformed_result"},
+		{name: "meta_number", raw: meta("x", `[{"a":[-1e9]}]`), want: complete},
 	}
 }
 
-// resources are cases of resources alone.
-func resources() []badCase {
-	reads := func(res mcp.ReadResourceResult) mcp.ResourceHandler {
-		return func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			copied := res
-			return &copied, nil
-		}
-	}
-	good := []*mcp.ResourceContents{{Text: "hello"}}
-	return []badCase{
-		{Name: "resource_nothing", Explanation: "nil contents", Resource: reads(mcp.ReadResourceResult{}), Want: judge.ProtocolError},
-		{Name: "resource_nil_contents", Explanation: "nil among the contents", Resource: reads(mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{nil}}), Want: judge.ProtocolError},
-		{Name: "resource_scope", Explanation: "a cache scope that there is not", Resource: reads(mcp.ReadResourceResult{Contents: good, Cacheable: mcp.Cacheable{CacheScope: "galaxy"}}), Want: judge.ProtocolError},
-		{Name: "resource_ttl", Explanation: "a negative time to live", Resource: reads(mcp.ReadResourceResult{Contents: good, Cacheable: mcp.Cacheable{TTLMs: -1}}), Want: judge.ProtocolError},
-		{Name: "resource_not_utf8", Explanation: "a text that is not UTF-8", Resource: reads(mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{Text: "\xff"}}}), Want: judge.Complete},
-		{Name: "no_such_resource", Explanation: "unknown to the server", Want: judge.ProtocolError},
-		{Name: "no_such_" + strings.Repeat("x", 100), Explanation: "a URI of any length", Want: judge.ProtocolError},
-	}
-}
+// badCalls go wrong by their error, their arguments or the middleware.
+func badCalls() []badTool {
+	return []badTool{
+		{name: "protocol_silent", raw: fails(&jsonrpc.Error{Code: 7}), want: refused},
+		{name: "protocol_no_code", raw: fails(&jsonrpc.Error{Message: "what"}), want: isError, kind: "execution"},
+		{name: "protocol_bad_data", raw: fails(&jsonrpc.Error{Code: -32000, Message: "what", Data: json.RawMessage(`{`)}), want: isError, kind: "execution"},
+		{name: "protocol_data_not_utf8", raw: fails(&jsonrpc.Error{Code: 7, Message: "no", Data: json.RawMessage("\"\xff\"")}), want: isError, kind: "execution"},
+		{name: "protocol_large_data", raw: fails(&jsonrpc.Error{Code: 7, Message: "no", Data: json.RawMessage(`"` + strings.Repeat("x", 4*maxResultBytes) + `"`)}), want: refused},
 
-// misbehavingServer is a server with a tool for every case, a prompt and a resource for those
-// that are tried there too, and a tool "healthy" that does nothing wrong.
-func misbehavingServer(cases []badCase) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
-	s.AddReceivingMiddleware(spoil)
-	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs(map[string]any{"well": true}))
-	for _, c := range cases {
-		tool := &mcp.Tool{Name: c.Name, Description: c.Explanation, OutputSchema: c.Output}
-		switch {
-		case c.Raw != nil:
-			tool.InputSchema = &jsonschema.Schema{Type: "object"}
-			s.AddTool(tool, c.Raw)
-		case c.Typed != nil:
-			mcp.AddTool(s, tool, c.Typed)
-		case c.Add != nil:
-			c.Add(s, tool)
-		}
-	}
-	for _, c := range casesAt(atPrompt, cases) {
-		handler := c.Prompt
-		if c.Raw != nil || c.Typed != nil {
-			handler = c.prompt
-		}
-		if handler != nil {
-			s.AddPrompt(&mcp.Prompt{Name: c.Name, Description: c.Explanation}, handler)
-		}
-	}
-	for _, c := range casesAt(atResource, cases) {
-		handler := c.Resource
-		if c.Raw != nil || c.Typed != nil {
-			handler = c.resource
-		}
-		if handler != nil {
-			s.AddResource(&mcp.Resource{Name: c.Name, URI: badScheme + c.Name, Description: c.Explanation}, handler)
-		}
-	}
-	return s
-}
+		{name: "no_such_tool", want: refused},
+		{name: "arguments_wrong", typed: outputs("fine"), args: `{"place":3,"days":"many"}`, want: isError, kind: "validation"},
+		{name: "arguments_unknown", typed: outputs("fine"), args: `{"palce":"Lisbon"}`, want: isError, kind: "validation"},
+		{name: "arguments_array", typed: outputs("fine"), args: `[1]`, want: isError, kind: "validation"},
+		{name: "arguments_null", typed: outputs("fine"), args: `null`, want: complete},
+		{name: "arguments_overflow", typed: outputs("fine"), args: `{"days":1e30}`, want: isError, kind: "validation"},
+		{name: "arguments_ansi", typed: outputs("fine"), args: `{"\u001b[31m\n\u202e":1}`, want: isError, kind: "validation"},
+		{name: "arguments_deep", typed: outputs("fine"), args: `{"place":` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `}`, want: isError, kind: "validation"},
 
-// maxResultBytes is the limit of boundedServer's results.
-const maxResultBytes = 64 << 10
-
-// boundedServer is the same server behind a boundary, whose deadline is short for the tools
-// that hang.
-func boundedServer(cases []badCase) (*mcp.Server, error) {
-	o := &boundary.Options{
-		Logger: slog.New(slog.DiscardHandler), MaxResultBytes: maxResultBytes,
-		Deadline: time.Minute, LegacyDeadline: time.Minute,
-		MaxAbandoned: 1000, MaxAbandonedPerClient: 1000, // every client calls those that hang, and gets one answer
-		ToolDeadlines: map[string]time.Duration{}, PromptDeadlines: map[string]time.Duration{}, ResourceDeadlines: map[string]time.Duration{},
+		{name: "middleware_panic", want: isError, kind: "internal"},
+		{name: "middleware_goexit", want: isError, kind: "internal"},
+		{name: "middleware_nil", want: isError, kind: "no_result"},
+		{name: "middleware_typed_nil", want: isError, kind: "no_result"},
+		{name: "middleware_other_result", want: isError, kind: "no_result"},
+		{name: "middleware_unstamped", want: complete},
 	}
-	for _, c := range cases {
-		if strings.HasPrefix(c.Name, "hang_") {
-			o.ToolDeadlines[c.Name] = 20 * time.Millisecond
-			o.PromptDeadlines[c.Name] = 20 * time.Millisecond
-			o.ResourceDeadlines[badScheme+c.Name] = 20 * time.Millisecond
-		}
-	}
-	s := misbehavingServer(cases)
-	return s, boundary.Install(s, o)
 }
 
 // spoil is the server's other middleware.
@@ -322,7 +136,7 @@ func spoil(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch call.Params.Name {
 		case "middleware_panic":
-			panic("boom")
+			panic("s3cret")
 		case "middleware_goexit":
 			runtime.Goexit()
 		case "middleware_nil":
@@ -335,5 +149,177 @@ func spoil(next mcp.MethodHandler) mcp.MethodHandler {
 			return text("made by middleware"), nil
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// misbehavingServer has a tool for every case, and one that does nothing wrong.
+func misbehavingServer(cases []badTool) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: silent})
+	s.AddReceivingMiddleware(spoil)
+	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs(map[string]any{"well": true}))
+	for _, c := range cases {
+		tool := &mcp.Tool{Name: c.name, OutputSchema: c.output}
+		switch {
+		case c.raw != nil:
+			tool.InputSchema = json.RawMessage(`{"type":"object"}`)
+			s.AddTool(tool, c.raw)
+		case c.typed != nil:
+			mcp.AddTool(s, tool, c.typed)
+		}
+	}
+	return s
+}
+
+// Each misbehaving tool ends in one well-formed answer of the kind that is foretold, and the
+// next call works.
+func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			cases := badTools()
+			require.NotEmpty(t, cases)
+			s := misbehavingServer(cases)
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger(), MaxResultBytes: maxResultBytes, Deadline: time.Minute}))
+			client := speak(t, era, s)
+			for _, c := range cases {
+				arguments := json.RawMessage(`{}`)
+				if c.args != "" {
+					arguments = json.RawMessage(c.args)
+				}
+				res, err := client.Exchange(t.Context(), wire.Request{Name: c.name, Arguments: arguments})
+				require.NoError(t, err, c.name)
+				a := read(t, atTool, era, res, c.name)
+				if c.want == judge.InputRequired && era == judge.Legacy {
+					c.want = isError // this client cannot be asked
+				}
+				require.Equal(t, c.want, a.outcome, "%s: %v", c.name, a.texts)
+				if a.outcome == isError && c.kind != "" {
+					require.Equal(t, c.kind, a.reason, c.name)
+				}
+				if schema, ok := c.output.(*jsonschema.Schema); ok && a.outcome == complete && (era == judge.Modern || schema.Type == "object") {
+					_, err := judge.Answer(era, res, must(schema.Resolve(nil))(t))
+					require.NoError(t, err, c.name)
+				}
+				require.Len(t, log.take(t), 1, c.name)
+				res, err = client.Exchange(t.Context(), wire.Request{Name: "healthy"})
+				require.NoError(t, err, c.name)
+				require.Equal(t, complete, read(t, atTool, era, res, c.name).outcome, c.name)
+				log.take(t)
+			}
+			require.Zero(t, client.Surplus())
+		})
+	}
+}
+
+// A question that cannot be sent to a legacy client costs the call an error, whose cause is for
+// the log alone: the value of a panic too. go-sdk asks such a client from a goroutine of its
+// own and encodes the schema again after the answer, where a panic would end the process.
+func TestQuestionsForALegacyClient(t *testing.T) {
+	ask := func(schema any, meta mcp.Meta) mcp.ToolHandler {
+		return asksOnce(func() *mcp.CallToolResult {
+			return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema, Meta: meta})
+		})
+	}
+	object := func() any { return twice(`{"type":"object","properties":{}}`) }
+	const unasked = "The question was not asked because of a fault in the server."
+	for name, tc := range map[string]struct {
+		tool  mcp.ToolHandler
+		cause string // empty: it is answered
+	}{
+		"code that runs once":          {ask(object(), nil), ""},
+		"code that runs once in _meta": {ask(nil, mcp.Meta{"x": twice(`1`)}), ""},
+		"no schema":                    {ask(nil, nil), ""},
+		"a panic":                      {ask(marshaler(func() ([]byte, error) { panic("s3cret value") }), nil), "panic: s3cret value"},
+		"an error":                     {ask(marshaler(func() ([]byte, error) { return nil, errors.New("s3cret value") }), nil), "s3cret value"},
+		"text that is not UTF-8":       {ask(json.RawMessage("{\"type\":\"object\",\"properties\":{},\"title\":\"\xff\"}"), nil), "JSON that is not UTF-8"},
+		"a mode that there is not":     {returns(asks(&mcp.ElicitParams{Mode: "dance", Message: "?"})), `there is no mode "dance"`},
+		"the handler asks, and it panics": {func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?", RequestedSchema: marshaler(func() ([]byte, error) { panic("s3cret value") })})
+			return nil, err
+		}, "s3cret value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log journal
+			s := newServer()
+			s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, tc.tool)
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
+			res, _ := callTool(t, asker(t, s, "2025-11-25"), "t", nil)
+			if tc.cause == "" {
+				require.Equal(t, []string{"answered"}, texts(res))
+				return
+			}
+			require.True(t, res.IsError)
+			require.NotContains(t, texts(res)[0], "s3cret")
+			require.Contains(t, texts(res)[0], unasked)
+			record := log.records(t)[0]
+			require.Equal(t, "ERROR", record["level"])
+			require.Contains(t, record["cause"], tc.cause)
+		})
+	}
+}
+
+// ofItsOwn is a result of middleware's own.
+type ofItsOwn struct {
+	mcp.ResultBase
+	ResultType any    `json:"resultType,omitempty"`
+	Handle     string `json:"handle"`
+}
+
+// broken is one that does not marshal.
+type broken struct{ ofItsOwn }
+
+func (broken) MarshalJSON() ([]byte, error) { panic("boom") }
+
+// A result of a type that the boundary does not know reaches a modern client as it is, with
+// one line in the log. One of a usual type that is none of its method's is replaced, as are all
+// for a legacy client, and anything too large or that does not marshal.
+func TestAResultOfAnotherTypePasses(t *testing.T) {
+	meta := mcp.ResultBase{Meta: mcp.Meta{"a": 1}}
+	for explanation, test := range map[string]struct {
+		res     mcp.Result
+		passes  bool
+		version string
+	}{
+		"another type":             {res: &ofItsOwn{meta, "task", "h"}, passes: true},
+		"another type, to legacy":  {res: &ofItsOwn{meta, "task", "h"}, version: wire.Legacy},
+		"too large":                {res: &ofItsOwn{meta, "task", strings.Repeat("h", 10_000)}},
+		"complete":                 {res: &ofItsOwn{meta, "complete", "h"}},
+		"asking":                   {res: &ofItsOwn{meta, "input_required", "h"}},
+		"no type":                  {res: &ofItsOwn{meta, nil, "h"}},
+		"an empty type":            {res: &ofItsOwn{meta, "", "h"}},
+		"a type that is no text":   {res: &ofItsOwn{meta, 7, "h"}},
+		"a nil pointer":            {res: (*ofItsOwn)(nil)},
+		"one that panics":          {res: &broken{}},
+		"that of another method":   {res: &mcp.ListToolsResult{}},
+		"a _meta that is no plain": {res: &ofItsOwn{mcp.ResultBase{Meta: mcp.Meta{"a": func() {}}}, "task", "h"}},
+	} {
+		var log journal
+		s := newServer()
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("unused"))
+		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				switch method {
+				case "tools/call", "prompts/get", "resources/read":
+					return test.res, nil
+				}
+				return next(ctx, method, req)
+			}
+		})
+		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger(), MaxResultBytes: 4096}))
+		c := must(wire.Connect(t.Context(), s, &wire.Options{Version: test.version}))(t)
+		for _, method := range []string{"tools/call", "prompts/get", "resources/read"} {
+			name := explanation + ", " + method
+			res := must(c.Exchange(t.Context(), wire.Request{Method: method, Name: "t"}))(t)
+			if test.passes {
+				require.JSONEq(t, `{"resultType":"task","handle":"h","_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`, string(res.Result), name)
+			} else {
+				require.True(t, res.Error != nil || strings.Contains(string(res.Result), `"isError":true`), "%s: %s", name, res.Result)
+			}
+			records := log.take(t)
+			require.Len(t, records, 1, name)
+			require.Equal(t, test.passes, records[0]["level"] == "INFO" && records[0]["resultBytes"] != nil, "%s: %v", name, records[0])
+		}
+		require.NoError(t, c.Close())
 	}
 }

@@ -1,11 +1,13 @@
 package boundary
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -92,8 +94,8 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	if made.Meta, err = plainMeta(res.Meta); err != nil {
 		made.Meta = nil // losing the error over its _meta would be worse
 	}
-	if len(made.Content) == 0 {
-		made.Content = []mcp.Content{&mcp.TextContent{Text: "The tool failed and gave no reason."}}
+	if !slices.ContainsFunc(made.Content, saysSomething) {
+		made.Content = append([]mcp.Content{&mcp.TextContent{Text: cmp.Or(f.text, silentText(c))}}, made.Content...)
 	}
 	if text, ok := made.Content[0].(*mcp.TextContent); ok {
 		if f.text == "" {
@@ -104,6 +106,12 @@ func (b *boundary) erroneous(ctx context.Context, c *call, res *mcp.CallToolResu
 	}
 	c.makeError(made, f)
 	return made, nil
+}
+
+// saysSomething reports whether a model can read why a tool failed: not from an image.
+func saysSomething(block mcp.Content) bool {
+	text, ok := block.(*mcp.TextContent)
+	return ok && strings.TrimSpace(text.Text) != ""
 }
 
 // onlyText is the text of a result with nothing else in it.

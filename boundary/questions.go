@@ -272,7 +272,7 @@ func sendQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 		c.leave(asked)
 		made, err := settled(req.GetParams())
 		if err != nil {
-			return nil, fmt.Errorf("the question was not asked: %w", err)
+			return nil, &unasked{err}
 		}
 		if session, ok := req.GetSession().(*mcp.ServerSession); ok && made != nil {
 			req = &mcp.ServerRequest[mcp.Params]{Session: session, Params: made}
@@ -280,6 +280,13 @@ func sendQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 		return next(ctx, method, req)
 	}
 }
+
+// unasked is the error of a question that cannot be sent. Its cause may be a panic of the
+// author's code, and is for the log.
+type unasked struct{ cause error }
+
+func (*unasked) Error() string   { return "The question was not asked because of a fault in the server." }
+func (u *unasked) Unwrap() error { return u.cause }
 
 // settled is a plain copy of a question, or nil for params that are none. go-sdk
 // encodes the schema of a form once more after the answer, so one with code in it

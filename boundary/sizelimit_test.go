@@ -1,140 +1,231 @@
 package boundary_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/judge"
+	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-func many(n int, block func(i int) mcp.Content) *mcp.CallToolResult {
-	res := &mcp.CallToolResult{}
-	for i := range n {
-		res.Content = append(res.Content, block(i))
+// limited is what a client with this limit reads of a result.
+func limited(t *testing.T, limit int, result func() *mcp.CallToolResult) func() *mcp.CallToolResult {
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, makes(func() *mcp.CallToolResult { return result() }))
+	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit})
+	return func() *mcp.CallToolResult {
+		res, _ := callTool(t, session, "t", nil)
+		return res
 	}
-	return res
 }
 
-// The limit bounds the bytes on the wire for every kind of content, and the markers
-// are short.
+// drawnText is a text of characters that JSON writes at any length.
+func (m *maker) drawnText(most int) string {
+	var b strings.Builder
+	one := m.oneIn(2)
+	for range m.IntN(most + 1) {
+		b.WriteString(pick(m, "x", pick(m, "x", "é", "<", "\x00", "\xff", "\u2028", "😀", "\t", `"`)))
+		if one && b.Len() == 1 {
+			return strings.Repeat(b.String(), m.IntN(most+1))
+		}
+	}
+	return b.String()
+}
+
+// bytesOf is the length of blocks as JSON, each with the comma after it.
+func bytesOf(t *testing.T, blocks ...mcp.Content) (n int) {
+	for _, block := range blocks {
+		n += len(must(json.Marshal(block))(t)) + 1
+	}
+	return n
+}
+
+// The limit bounds the bytes on the wire. A result within it goes out as it is. Of a larger one
+// the end is kept, with as much of the first text that does not fit as fits, and one marker for
+// each run of blocks that are missing.
 func TestTheLimitIsABound(t *testing.T) {
 	const limit = 1024
-	image := &mcp.ImageContent{Data: make([]byte, 900), MIMEType: "image/png"}
-	for _, tc := range []struct {
-		explanation string
-		res         *mcp.CallToolResult
-		want        []string // the texts that must be left; nil for any
-	}{
-		{"many blocks, each dropped", many(5000, func(int) mcp.Content { return image }),
-			[]string{"[Content blocks 0 to 4999, 6250000 bytes in all, were dropped.]"}},
-		{"empty blocks are no smaller than their JSON", many(20000, func(int) mcp.Content { return &mcp.TextContent{} }), nil},
-		{"a MIME type", content(&mcp.ImageContent{Data: []byte{1}, MIMEType: strings.Repeat("x", 300<<10)}),
-			[]string{"[Content block 0, an image of 307245 bytes, was dropped.]"}},
-		{"a resource's address", content(&mcp.ResourceLink{URI: strings.Repeat("x", 300<<10), Name: "n"}), nil},
-		{"text that JSON writes six times as long", text(strings.Repeat("<\x00\xff\u2028", 4000)), nil},
-		{"text that is short enough until JSON writes it", text(strings.Repeat("<", 900)), nil},
-		{"annotations, with which even an empty text is too long", content(&mcp.TextContent{Text: strings.Repeat("x", 5000), Annotations: &mcp.Annotations{Audience: append(slices.Repeat([]mcp.Role{"user"}, 713), "assistant")}}),
-			[]string{"[Content block 0, text of 10058 bytes, was dropped.]"}},
-		{"every other block dropped", many(1000, func(i int) mcp.Content {
-			if i%2 == 0 {
-				return image
+	var res *mcp.CallToolResult
+	get := limited(t, limit, func() *mcp.CallToolResult { copied := *res; return &copied })
+	kept, cut := 0, 0
+	for seed := range uint64(drawn) {
+		m := newMaker(seed, nil)
+		res = &mcp.CallToolResult{}
+		for range 1 + m.IntN(pick(m, 2, 6, 40)) {
+			switch m.IntN(6) {
+			case 0:
+				res.Content = append(res.Content, &mcp.ImageContent{Data: make([]byte, m.IntN(600)), MIMEType: "image/png"})
+			case 1:
+				res.Content = append(res.Content, &mcp.ResourceLink{URI: "t://" + m.drawnText(100), Name: "n"})
+			case 2:
+				res.Content = append(res.Content, &mcp.TextContent{Text: m.drawnText(100), Annotations: &mcp.Annotations{Priority: 1}})
+			default:
+				res.Content = append(res.Content, &mcp.TextContent{Text: m.drawnText(pick(m, 3, 300, 1100))})
 			}
-			return &mcp.TextContent{Text: "caption"}
-		}), nil},
-		{"structured content that is short enough until JSON writes it", &mcp.CallToolResult{
-			StructuredContent: json.RawMessage(`{"s":"` + strings.Repeat("<", 900) + `"}`)}, nil},
-		{"structured content, an image and a text, with a marker for the first two", &mcp.CallToolResult{
-			StructuredContent: json.RawMessage(`{}`), Content: content(image, &mcp.TextContent{Text: strings.Repeat("x", 870)}).Content}, nil},
-		{"a text, of which the end is kept, and all before it dropped", many(3, func(i int) mcp.Content {
-			return &mcp.TextContent{Text: strings.Repeat("é", 1000)}
-		}), nil},
-	} {
-		t.Run(tc.explanation, func(t *testing.T) {
-			s := newServer()
-			s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(tc.res))
-			res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit}), "t", nil)
-			require.False(t, res.IsError)
-			require.NotEmpty(t, res.Content)
-			blocks := must(json.Marshal(res.Content))(t)
-			require.Nil(t, res.StructuredContent)
-			require.LessOrEqual(t, len(blocks), limit+len(`[]`))
-			if tc.want != nil {
-				require.Equal(t, tc.want, texts(res))
-			}
-			before := false
-			for _, text := range texts(res) {
-				dropped := strings.HasSuffix(text, "dropped.]")
-				require.False(t, before && dropped, "two markers for one run")
-				before = dropped
-			}
-		})
+		}
+		size := bytesOf(t, res.Content...)
+		if m.oneIn(3) {
+			raw := must(json.Marshal(map[string]any{"s": m.drawnText(900)}))(t)
+			res.StructuredContent = json.RawMessage(raw)
+			size += len(raw)
+		}
+		got := get()
+		require.False(t, got.IsError)
+		written := bytesOf(t, got.Content...)
+		var read mcp.CallToolResult // as it was, but for bytes that are no text
+		require.NoError(t, json.Unmarshal(must(json.Marshal(res))(t), &read))
+		if size <= limit {
+			kept++
+			require.Equal(t, read.Content, got.Content, "seed %d", seed)
+			require.Equal(t, read.StructuredContent, got.StructuredContent, "seed %d", seed)
+			continue
+		}
+		cut++
+		require.Nil(t, got.StructuredContent)
+		require.LessOrEqual(t, written, limit, "seed %d", seed)
+		require.Contains(t, strings.Join(texts(got), "\n"), ".]", "seed %d: nothing says that something is missing", seed)
+		if last := len(res.Content) - 1; res.StructuredContent == nil && bytesOf(t, res.Content[last]) < limit/2 {
+			require.Equal(t, read.Content[last], got.Content[len(got.Content)-1], "seed %d: the end is kept", seed)
+		}
+		dropped := func(block mcp.Content) bool {
+			text, ok := block.(*mcp.TextContent)
+			return ok && strings.HasSuffix(text.Text, "dropped.]")
+		}
+		for i := 1; i < len(got.Content) && res.StructuredContent == nil; i++ {
+			require.False(t, dropped(got.Content[i-1]) && dropped(got.Content[i]), "seed %d: two markers for one run", seed)
+		}
 	}
+	require.Greater(t, kept, drawn/10)
+	require.Greater(t, cut, drawn/10)
 }
 
 func TestLimits(t *testing.T) {
 	const limit = 2048
-	const hull = len(`{"type":"text","text":""},`)
 	image := &mcp.ImageContent{Data: make([]byte, 4096), MIMEType: "image/png"}
-	s := newServer()
-	for name, h := range map[string]mcp.ToolHandler{
-		"long":       returns(&mcp.CallToolResult{Content: text(strings.Repeat("é", 5000) + "the end").Content, Meta: mcp.Meta{"mine": "kept"}}),
-		"image":      returns(content(&mcp.TextContent{Text: "before"}, image, &mcp.TextContent{Text: "after"})),
-		"structured": returns(structured(map[string]any{"note": strings.Repeat("x", 5000)})),
-		"error":      returns(&mcp.CallToolResult{IsError: true, Content: text(strings.Repeat("x", 5000) + "the reason").Content}),
-		"fits":       returns(text(strings.Repeat("x", limit-hull))),
-		"too_much":   returns(text(strings.Repeat("x", limit-hull+1))),
+	long := strings.Repeat("x", 5000)
+	for _, tc := range []struct {
+		explanation string
+		res         *mcp.CallToolResult
+		texts       []string
+	}{
+		{"one block in the middle", content(&mcp.TextContent{Text: "before"}, image, &mcp.TextContent{Text: "after"}),
+			[]string{"before", "[Content block 1, an image of 5514 bytes, was dropped.]", "after"}},
+		{"a run of blocks", content(image, &mcp.AudioContent{Data: image.Data}, &mcp.ResourceLink{URI: long, Name: "n"}, &mcp.TextContent{Text: "after"}),
+			[]string{"[Content blocks 0 to 2, 16064 bytes in all, were dropped.]", "after"}},
+		{"a text that just fits beside the marker", content(image, &mcp.TextContent{Text: long[:2048-128-26]}), []string{"[Content block 0, an image of 5514 bytes, was dropped.]", long[:2048-128-26]}},
+		{"a resource", content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "t://r", Text: long}}), []string{"[Content block 0, a resource of 5057 bytes, was dropped.]"}},
+		{"a link", content(&mcp.ResourceLink{URI: long, Name: "n"}), []string{"[Content block 0, a resource link of 5045 bytes, was dropped.]"}},
+		{"audio", content(&mcp.AudioContent{Data: image.Data}), []string{"[Content block 0, audio of 5505 bytes, was dropped.]"}},
+		{"annotations, with which even an empty text is too long", content(&mcp.TextContent{Text: long, Annotations: &mcp.Annotations{Audience: slices.Repeat([]mcp.Role{"user"}, 713)}}),
+			[]string{"[Content block 0, text of 10046 bytes, was dropped.]"}},
+		{"structured content", structured(map[string]any{"note": long}), []string{"see the structured content", "[The structured content was dropped: the result was too large.]"}},
+		{"a _meta", &mcp.CallToolResult{Content: text("kept").Content, Meta: mcp.Meta{"mine": long}}, []string{"kept", "[The result's _meta of 5011 bytes was dropped.]"}},
 	} {
-		s.AddTool(&mcp.Tool{Name: name, InputSchema: &jsonschema.Schema{Type: "object"}}, h)
+		got := limited(t, limit, func() *mcp.CallToolResult { copied := *tc.res; return &copied })()
+		require.False(t, got.IsError, tc.explanation)
+		require.Equal(t, tc.texts, texts(got), tc.explanation)
+		require.NotContains(t, got.Meta, "mine")
 	}
-	big := map[string]any{"celsius": 1, "note": strings.Repeat("x", 5000)}
-	s.AddTool(&mcp.Tool{Name: "promised", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(structured(big)))
-	s.AddTool(&mcp.Tool{Name: "promised_readonly", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, returns(structured(big)))
-	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit})
 
-	res, _ := callTool(t, session, "long", nil)
-	require.False(t, res.IsError)
-	require.Equal(t, "kept", res.Meta["mine"])
-	require.Equal(t, "[The first 8242 of 10007 bytes of this text were cut.]", texts(res)[0])
-	require.True(t, strings.HasSuffix(texts(res)[1], "the end"))
-	require.True(t, utf8.ValidString(texts(res)[1]))
-	require.NotContains(t, texts(res)[1], "\ufffd")
+	got := limited(t, limit, func() *mcp.CallToolResult {
+		return &mcp.CallToolResult{IsError: true, Content: text(long + "the reason").Content, Meta: mcp.Meta{"mine": strings.Repeat("x", 900)}}
+	})()
+	require.True(t, got.IsError)
+	require.Equal(t, "[The first 3244 of 5010 bytes of this text were cut.]", texts(got)[0])
+	require.True(t, strings.HasSuffix(texts(got)[1], "the reason"))
+	require.Contains(t, got.Meta, "mine", "a short _meta is not counted")
 
-	res, _ = callTool(t, session, "image", nil)
-	require.Equal(t, []string{"before", "[Content block 1, an image of 5514 bytes, was dropped.]", "after"}, texts(res))
+	for _, readOnly := range []bool{true, false} { // a shortened output would break the schema
+		s := newServer()
+		s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: readOnly}},
+			returns(structured(map[string]any{"celsius": 1, "note": long})))
+		_, report := callTool(t, connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit}), "t", nil)
+		require.Equal(t, "too_large", report.Type)
+		require.Equal(t, map[bool]string{true: "", false: "applied"}[readOnly], report.Effect, "it ran, only its result is gone")
+	}
+}
 
-	res, _ = callTool(t, session, "structured", nil)
-	require.False(t, res.IsError)
-	require.Nil(t, res.StructuredContent)
-	require.Equal(t, "see the structured content", texts(res)[0])
+// The limits are exact.
+func TestLimitsToTheByte(t *testing.T) {
+	const limit = 2048
+	long := strings.Repeat("x", 5000)
+	for _, size := range []int{1024, 1025} { // of a _meta
+		full := &mcp.CallToolResult{Content: text(strings.Repeat("x", 4096-26)).Content, Meta: mcp.Meta{"mine": long[:size-len(`{"mine":""}`)]}}
+		got := limited(t, 4096, func() *mcp.CallToolResult { copied := *full; return &copied })()
+		require.Equal(t, size > 1024, len(got.Content) > 1, "a _meta of a kilobyte is free")
+		require.Contains(t, got.Meta, "mine")
+	}
 
-	res, report := callTool(t, session, "error", nil)
-	require.True(t, res.IsError)
-	require.Equal(t, "execution", report.Type)
-	require.True(t, strings.HasSuffix(texts(res)[1], "the reason"))
+	for _, tc := range []struct {
+		message, whole int
+		data, kept     bool
+	}{{limit, limit, false, false}, {limit, limit, true, false}, {limit + 1, (limit-128)/6 + len("... (2049 bytes)"), false, false}, {limit - 1, limit - 1, true, true}} { // of an error
+		failed := &boundary.Protocol{Code: 7, Message: long[:tc.message]}
+		if tc.data {
+			failed.Data = json.RawMessage(`1`)
+		}
+		s := newServer()
+		addFailing(s, &mcp.Tool{Name: "t"}, failed)
+		_, err := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit}).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+		var wire *jsonrpc.Error
+		require.ErrorAs(t, err, &wire)
+		require.Len(t, wire.Message, tc.whole)
+		require.Equal(t, tc.kept, wire.Data != nil)
+	}
+}
 
-	res, _ = callTool(t, session, "fits", nil)
-	require.Equal(t, []string{strings.Repeat("x", limit-hull)}, texts(res))
-	res, _ = callTool(t, session, "too_much", nil)
-	require.Len(t, texts(res), 2)
+// A request of megabytes gets an answer of kilobytes, whatever is wrong with it.
+func TestARequestIsNotAmplified(t *testing.T) {
+	many := map[bool]int{false: 8_000, true: 100_000}[thorough]
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, outputs("fine"))
+	s.AddTool(&mcp.Tool{Name: "list", InputSchema: json.RawMessage(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","pattern":"^a$","anyOf":[{"minLength":3}]}}}}`)}, returns(text("fine")))
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10}))
+	client := speak(t, judge.Modern, s)
+	var names, items bytes.Buffer
+	for i := range many {
+		fmt.Fprintf(&names, `"\u202e<<<<<<<<<<<<<<<<<<<<%d":1,`, i)
+		items.WriteString(`"bbb",`)
+	}
+	for _, tc := range []struct{ explanation, tool, args string }{
+		{"unknown names", "typed", `{` + names.String() + `"z":1}`},
+		{"one name of megabytes", "typed", `{"` + strings.Repeat("<", 20*many) + `":1}`},
+		{"wrong items", "list", `{"l":[` + items.String() + `"b"]}`},
+		{"a tool's name of megabytes", strings.Repeat("\u2028", many), `{}`},
+	} {
+		res, err := client.Exchange(t.Context(), wire.Request{Name: tc.tool, Arguments: json.RawMessage(tc.args)})
+		require.NoError(t, err, tc.explanation)
+		_, err = specificationOf(t, "tools/call", judge.Modern).Judge(res)
+		require.NoError(t, err, tc.explanation)
+		require.Less(t, len(res.Result)+len(fmt.Sprint(res.Error)), 70<<10, tc.explanation)
+	}
+}
 
-	res, report = callTool(t, session, "promised", nil)
-	require.True(t, res.IsError)
-	require.Equal(t, "too_large", report.Type)
-	require.Equal(t, "applied", report.Effect, "it ran, only its result is gone")
-	_, report = callTool(t, session, "promised_readonly", nil)
-	require.Empty(t, report.Effect)
-
-	for _, key := range []string{"mine", "expected"} { // of an author's _meta no name is free
-		s.AddTool(&mcp.Tool{Name: key, InputSchema: &jsonschema.Schema{Type: "object"}}, returns(&mcp.CallToolResult{Content: text("kept").Content, Meta: mcp.Meta{key: strings.Repeat("x", 5000)}}))
-		res, _ = callTool(t, session, key, nil)
-		require.NotContains(t, res.Meta, key)
-		require.Equal(t, "kept", texts(res)[0])
+// An error of the tool's own cannot carry megabytes past the limit either.
+func TestAReportIsBounded(t *testing.T) {
+	refused := &boundary.Validation{}
+	for i := range 1_000 {
+		refused.Fields = append(refused.Fields, boundary.FieldError{Pointer: fmt.Sprintf("/%d", i), Problem: strings.Repeat("x", 1000), Hint: strings.Repeat("y", 1000)})
+	}
+	long := strings.Repeat("z", 1<<18)
+	s := newServer()
+	addFailing(s, &mcp.Tool{Name: "fields"}, refused)
+	addFailing(s, &mcp.Tool{Name: "names"}, &boundary.Selector{Kind: long, Selector: long, Candidates: []string{long}, Hints: []string{long}})
+	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10})
+	for _, name := range []string{"fields", "names"} {
+		res, report := callTool(t, session, name, nil)
+		require.True(t, res.IsError)
+		data := must(json.Marshal(report))(t)
+		require.Less(t, len(data), 160<<10, name)
 	}
 }

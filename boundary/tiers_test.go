@@ -16,15 +16,15 @@ import (
 )
 
 // listing is middleware that changes the answer to tools/list.
-func listing(change func(res *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error)) mcp.Middleware {
+func listing(change func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
-			if method != "tools/list" {
+			list, ok := res.(*mcp.ListToolsResult)
+			if !ok || err != nil {
 				return res, err
 			}
-			list, _ := res.(*mcp.ListToolsResult)
-			if list, err = change(list, err); err != nil || list == nil {
+			if list, err = change(list); err != nil || list == nil {
 				return nil, err
 			}
 			return list, nil
@@ -32,29 +32,29 @@ func listing(change func(res *mcp.ListToolsResult, err error) (*mcp.ListToolsRes
 	}
 }
 
+// denying offers no destructive tools.
+func denying(log *journal) *boundary.Options {
+	return &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}}
+}
+
 // While a tier is denied, only tools known to be of another tier run.
 func TestTheGateFailsShut(t *testing.T) {
-	const unknown = `{"code":-32602,"message":"unknown tool \"wipe\""}`
 	for _, tc := range []struct {
 		explanation string
 		pageSize    int
 		others      int
-		change      func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error)
-		protocol    string // the error's JSON; empty: a result of type "denied"
+		change      func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)
+		unknown     bool
 	}{
-		{explanation: "a rate limiter refuses the list", change: func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error) {
-			return nil, errors.New("rate limited")
-		}},
-		{explanation: "middleware answers with nothing", change: func(*mcp.ListToolsResult, error) (*mcp.ListToolsResult, error) {
-			return nil, nil
-		}},
-		{explanation: "the pages go in a circle", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
+		{explanation: "a rate limiter refuses the list", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return nil, errors.New("rate limited") }},
+		{explanation: "middleware answers with nothing", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return nil, nil }},
+		{explanation: "the pages go in a circle", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
 			return &mcp.ListToolsResult{NextCursor: "again"}, nil
 		}},
 		{explanation: "the tool lies beyond the last page that is read", pageSize: 1, others: 1001},
-		{explanation: "a filter hides the tool, which is then unknown", change: func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{}}, err
-		}, protocol: unknown},
+		{explanation: "a filter hides the tool, which is then unknown", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil
+		}, unknown: true},
 	} {
 		t.Run(tc.explanation, func(t *testing.T) {
 			var ran atomic.Int32
@@ -70,9 +70,9 @@ func TestTheGateFailsShut(t *testing.T) {
 			if tc.change != nil {
 				s.AddReceivingMiddleware(listing(tc.change))
 			}
-			session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
-			if tc.protocol != "" {
-				require.Equal(t, tc.protocol, refusal(t, session, "wipe"))
+			session := connect(t, s, denying(&log))
+			if tc.unknown {
+				require.Equal(t, `{"code":-32602,"message":"unknown tool \"wipe\""}`, refusal(t, session, "wipe"))
 			} else {
 				res, report := callTool(t, session, "wipe", nil)
 				require.True(t, res.IsError)
@@ -88,36 +88,11 @@ func TestTheGateFailsShut(t *testing.T) {
 	}
 }
 
-// A list that was read while the tool was harmless does not pass it later.
-func TestTheGateBelievesNoOldList(t *testing.T) {
-	var refuse, ran atomic.Bool
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, outputs("fine"))
-	s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult, err error) (*mcp.ListToolsResult, error) {
-		if refuse.Load() {
-			return nil, errors.New("rate limited")
-		}
-		return list, err
-	}))
-	session := connect(t, s, &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}})
-	res, _ := callTool(t, session, "t", nil)
-	require.False(t, res.IsError)
-
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		ran.Store(true)
-		return text("wiped"), nil, nil
-	})
-	refuse.Store(true)
-	_, report := callTool(t, session, "t", nil)
-	require.Equal(t, "denied", report.Type)
-	require.False(t, ran.Load())
-}
-
 // The tiers layer answers for an unknown tool as go-sdk does without a boundary.
 func TestAnUnknownToolBehindTheGate(t *testing.T) {
+	var log journal
 	bare := refusal(t, dial(t, newServer()), `no "such" tool`)
-	gated := refusal(t, connect(t, newServer(), &boundary.Options{Logger: silent, Deny: []boundary.Tier{boundary.Destructive}}), `no "such" tool`)
-	require.Equal(t, bare, gated)
+	require.Equal(t, bare, refusal(t, connect(t, newServer(), denying(&log)), `no "such" tool`))
 }
 
 // refusal is the JSON of the protocol error that a call ends in.
@@ -126,27 +101,34 @@ func refusal(t *testing.T, session *mcp.ClientSession, name string) string {
 	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
 	var wire *jsonrpc.Error
 	require.ErrorAs(t, err, &wire)
-	data := must(json.Marshal(wire))(t)
-	return string(data)
+	return string(must(json.Marshal(wire))(t))
 }
 
+// Tools of a denied tier are neither listed nor run. A list that was read while the tool was
+// harmless does not pass it later.
 func TestTiers(t *testing.T) {
 	var log journal
-	var ran atomic.Bool
+	var ran, refuse atomic.Bool
 	s := newServer()
+	runs := func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
+		ran.Store(true)
+		return text("fine"), nil, nil
+	}
 	no, yes := false, true
 	for name, a := range map[string]*mcp.ToolAnnotations{
 		"reads": {ReadOnlyHint: true}, "writes": {DestructiveHint: &no}, "destroys": {DestructiveHint: &yes}, "unsaid": nil, "unsaid_too": {},
 	} {
-		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-			ran.Store(true)
-			return text("fine"), nil, nil
-		})
+		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, runs)
 	}
-	session := connect(t, s, &boundary.Options{Logger: log.logger(), Deny: []boundary.Tier{boundary.Destructive}})
-	list := must(session.ListTools(t.Context(), nil))(t)
+	s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+		if refuse.Load() {
+			return nil, errors.New("rate limited")
+		}
+		return list, nil
+	}))
+	session := connect(t, s, denying(&log))
 	var names []string
-	for _, tool := range list.Tools {
+	for _, tool := range must(session.ListTools(t.Context(), nil))(t).Tools {
 		names = append(names, tool.Name)
 	}
 	require.Equal(t, []string{"reads", "writes"}, names)
@@ -157,13 +139,20 @@ func TestTiers(t *testing.T) {
 		require.Empty(t, report.Effect)
 	}
 	require.False(t, ran.Load())
-	records := log.records(t)
-	require.Len(t, records, 3, "a tierDenied is audited")
+	records := log.take(t)
+	require.Len(t, records, 3, "a refusal is audited")
 	require.Equal(t, "denied", records[0]["type"])
+	require.NotContains(t, refusal(t, session, "destroy"), "destroys", "a suggestion")
+	require.Contains(t, refusal(t, session, "write"), "writes")
 
-	res, _ := callTool(t, session, "reads", nil)
-	require.False(t, res.IsError)
-	mcp.AddTool(s, &mcp.Tool{Name: "reads"}, outputs("now it destroys"))
-	_, report := callTool(t, session, "reads", nil)
-	require.Equal(t, "denied", report.Type, "a tool that was replaced by a more dangerous one")
+	for _, name := range []string{"reads", "writes"} {
+		res, _ := callTool(t, session, name, nil)
+		require.False(t, res.IsError)
+		ran.Store(false)
+		mcp.AddTool(s, &mcp.Tool{Name: name}, runs)
+		refuse.Store(name == "writes")
+		_, report := callTool(t, session, name, nil)
+		require.Equal(t, "denied", report.Type, "a tool that was replaced by a more dangerous one")
+		require.False(t, ran.Load())
+	}
 }

@@ -106,10 +106,10 @@ type outcome struct {
 }
 
 // outcome names the effects of the call.
-func (c *Call) outcome() outcome {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.st.outcome(slices.Sorted(maps.Keys(c.running.keys())))
+func (l *ledger) outcome() outcome {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.outcome(slices.Sorted(maps.Keys(l.running.keys())))
 }
 
 // outcome names the effects of a history, beside which others are running. An effect that
@@ -120,7 +120,7 @@ func (st *state) outcome(running []string) (o outcome) {
 		if !e.kind.isAttempt() && !e.unknown {
 			continue
 		}
-		undo := st.undoing(e.key)
+		undo := st.done.undoing(e.key)
 		switch {
 		case undo != nil && undo.unknown:
 			o.unknown = append(o.unknown, e.key)
@@ -156,11 +156,11 @@ func effectName(key string) string {
 
 // reportEffects adds the call's effects to the error that ends it, so that
 // nobody makes the call again blindly.
-func (c *Call) reportEffects(err error) error {
+func (l *ledger) reportEffects(err error) error {
 	if isProtocolError(err) {
 		return err
 	}
-	done := c.outcome()
+	done := l.outcome()
 	report := &effectsReported{error: err, effect: effectApplied}
 	reported := false
 	if e, ok := err.(*Error); ok {

@@ -12,8 +12,6 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
 
@@ -137,26 +135,4 @@ func TestTheObserverHearsOfQuestionsOverASession(t *testing.T) {
 			require.Equal(t, mrtr.Wording(deletes), heard[0].Wording)
 		})
 	}
-}
-
-// An answer that another instance's handler waits for is heard there, and only there.
-func TestALetterIsHeardWhereItIsTakenUp(t *testing.T) {
-	records, key := store.NewMemory(nil), sharedKey
-	var observers [2]*recorder
-	var tools [2]*tripTool
-	for i := range tools {
-		observers[i] = &recorder{}
-		rt := newTripRuntime(t, &mrtr.Options{
-			Store: shared{records}, State: &statecodec.Options{Keys: []statecodec.Key{key}}, Observer: observers[i],
-		})
-		tools[i] = newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-			return tripOut{Plan: ask(s, text("seat"))}, nil
-		})), "")
-	}
-	seat := tools[0].begin()
-	require.Equal(t, tripReply{plan: "aisle"}, tools[1].answer(seat, "aisle"))
-	require.Len(t, observers[0].of(mrtr.QuestionAnswered), 1)
-	require.Empty(t, observers[1].of(mrtr.QuestionAnswered))
-	require.Equal(t, tripReply{plan: "aisle"}, tools[1].answer(seat, "aisle"))
-	require.Equal(t, mrtr.AnswerRepeated, observers[1].of(mrtr.QuestionAnswered)[0].Answer)
 }

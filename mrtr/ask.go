@@ -40,7 +40,7 @@ func Answer[T any](c *Call, q Question[T]) (T, bool) {
 	var e entry
 	stands := false
 	c.mu.Lock()
-	found := c.st.answer(q.spec.key)
+	found := c.st.done.answer(q.spec.key)
 	stopped := c.phase == stopping
 	if found != nil && !c.hides(found) {
 		found.noteRead()
@@ -96,7 +96,7 @@ func (c *Call) lookFor(q *spec) {
 func (c *Call) otherWords(specs []*spec) error {
 	for _, sp := range specs {
 		meant := c.looked
-		if e := c.st.answer(sp.key); e != nil {
+		if e := c.st.done.answer(sp.key); e != nil {
 			meant = e.meant
 		}
 		if meant != nil && meant.key == sp.key && !meant.sameWords(sp) {
@@ -141,7 +141,7 @@ func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
 	}
 	for _, sp := range specs {
 		c.mu.Lock()
-		e := c.st.answer(sp.key)
+		e := c.st.done.answer(sp.key)
 		if e != nil {
 			e.noteRead()
 		}
@@ -391,7 +391,7 @@ func (c *Call) mayAskAnew(specs []*spec) error {
 	}
 	key := ""
 	for _, sp := range specs {
-		switch e := c.st.answer(sp.key); {
+		switch e := c.st.done.answer(sp.key); {
 		case e == nil || !e.fresh:
 		case e.read:
 			return nil

@@ -389,7 +389,8 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 }
 
 // A key is replaced at three instances, one after the other and in three phases, while 200
-// calls are under way between them: none is lost, and none has its effect twice.
+// calls are under way between them: none is lost, and none has its effect twice. A coroutine
+// stays with the instance that holds it.
 func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 	const calls, instances = 200, 3
 	older, newer := keys(2)[0], keys(2)[1]
@@ -408,16 +409,23 @@ func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 				rt := newTripRuntime(t, &mrtr.Options{Store: newInstance(memory, ""), State: &statecodec.Options{Keyring: ring}})
 				tools = append(tools, newTrip(rt, style.style(t, &did), ""))
 			}
-			var open []tripReply // of the calls that wait for an answer
+			type asked struct {
+				tripReply
+				by *tripTool
+			}
+			var open []asked // the calls that wait for an answer
 			begun, ended := 0, 0
 			at := func() *tripTool { return tools[(begun+ended)%instances] }
 			goOn := func(n int) {
 				for range n {
-					answer := map[string]string{"seat": "window", "pay": "yes"}[open[0].asks[0]]
-					reply := at().answer(open[0], answer)
+					next, to := open[0], at()
+					if style.name == "coroutine" {
+						to = next.by
+					}
+					reply := to.answer(next.tripReply, map[string]string{"seat": "window", "pay": "yes"}[next.asks[0]])
 					require.NoError(t, reply.err)
 					if open = open[1:]; reply.asks != nil {
-						open = append(open, reply)
+						open = append(open, asked{reply, to})
 						continue
 					}
 					require.Equal(t, paidOnce, reply)
@@ -433,9 +441,10 @@ func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 				}
 				for _, ring := range rings {
 					for range calls / len(phases) / instances {
-						reply := at().begin()
+						tool := at()
+						reply := tool.begin()
 						require.NoError(t, reply.err)
-						open = append(open, reply)
+						open = append(open, asked{reply, tool})
 						begun++
 					}
 					goOn(len(open) / 2)

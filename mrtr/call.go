@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,28 +18,16 @@ import (
 // A Call may be used from several goroutines. It must not be used after the
 // handler has returned.
 type Call struct {
-	rt     *Runtime
-	target *target
+	*ledger // of the round
 
-	mu        sync.Mutex // guards the fields below
-	ex        exchange
-	st        state
-	principal string
-	running   *underway // nil where none has run
-	hooks     *hooks    // nil where none are registered
-	// keptAnswers are those of questions that are asked again along with others.
-	keptAnswers map[string]json.RawMessage
-	phase       phase
-	onlyHere    bool            // its handler was held, and nothing else can go on with the call
-	walk        walk            // of a list of steps
-	linear      *linearRun      // nil in other styles
-	given       *any            // has the *resolution of this round, nil in other styles
-	answered    []pending       // the questions whose answers came in this round
-	arrival     *arrival        // of the answers, nil unless a question has a deadline
-	looked      *spec           // the last question that this entry looked for and found no answer to
-	claim       *turnClaim      // of the turn that this round runs, nil without a store
-	out         asked           // where this round asks
-	life        context.Context // of the round, which linear code has in its run
+	// Guarded by the ledger's lock.
+	hooks    *hooks     // nil where none are registered
+	onlyHere bool       // its handler was held, and nothing else can go on with the call
+	walk     walk       // of a list of steps
+	linear   *linearRun // nil in other styles
+	given    *any       // has the *resolution of this round, nil in other styles
+	looked   *spec      // the last question that this entry looked for and found no answer to
+	out      asked      // where this round asks
 }
 
 // phase is how far a round has come.
@@ -77,7 +64,6 @@ type exchange struct {
 	answers   mcp.InputResponseMap
 	client    era.Client
 	request   mcp.Request
-	letter    *delivered    // nil for a request that came from its client
 	work      *work         // nil for a round that lives with its request
 	legacy    *legacyRounds // nil unless the state stays here between two rounds
 }
@@ -156,13 +142,14 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 	c.hooks = &h
 }
 
-// hooks are the functions registered with a call, and a mistake that its handler could
-// not be told of. Few calls have any. They are replaced and never changed, since a call
-// shares them with its linear run.
+// hooks are the functions registered with a call, and what its handler could not be told of:
+// a mistake, and the answers of questions that it asks again along with others. Few calls have
+// any. They are replaced and never changed, since a call shares them with its linear run.
 type hooks struct {
 	complete []func(context.Context)
 	stop     []stop
 	mistake  error
+	kept     map[string]json.RawMessage
 }
 
 func (h *hooks) get() hooks {
@@ -178,12 +165,6 @@ func (c *Call) mistaken(err error) {
 	h := c.hooks.get()
 	h.mistake = err
 	c.hooks = &h
-}
-
-func (c *Call) record(e entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.st.record(e)
 }
 
 // newID makes an identifier that nobody can guess.

@@ -16,12 +16,12 @@ import (
 // and an effect that the handler no longer comes to.
 
 // answersHold returns an error where an effect stands on an answer that the answers of
-// this round replace. The caller holds c.mu.
-func (c *Call) answersHold() error {
-	for i := range c.st.pending {
-		p := &c.st.pending[i]
-		if e := c.st.answer(p.key); e != nil && !p.repeats(e) && c.st.hasEffectOn(p.key) {
-			return c.diverged("question %q is answered otherwise than before", p.key)
+// this round replace. The caller holds l.mu.
+func (l *ledger) answersHold() error {
+	for i := range l.st.pending {
+		p := &l.st.pending[i]
+		if e := l.st.done.answer(p.key); e != nil && !p.repeats(e) && l.st.done.hasEffectOn(p.key) {
+			return l.diverged("question %q is answered otherwise than before", p.key)
 		}
 	}
 	return nil
@@ -35,7 +35,7 @@ func (c *Call) questionsHold(specs []*spec) error {
 		return nil
 	}
 	for _, sp := range specs {
-		if e := c.st.answer(sp.key); e != nil && e.wording() != sp.digest() && c.st.hasEffectOn(sp.key) {
+		if e := c.st.done.answer(sp.key); e != nil && e.wording() != sp.digest() && c.st.done.hasEffectOn(sp.key) {
 			return c.notWorded(sp.key)
 		}
 	}
@@ -67,21 +67,21 @@ func (c *Call) guarded() bool {
 	return c.walk == noSteps && c.linear == nil && !c.st.journal && !c.onlyHere
 }
 
-func (c *Call) noLongerRun(e *entry) error { return c.diverged("effect %q is no longer run", e.key) }
+func (l *ledger) noLongerRun(e *entry) error { return l.diverged("effect %q is no longer run", e.key) }
 
-func (c *Call) notWorded(question string) error {
-	return c.diverged("question %q is not worded as it was", question)
+func (l *ledger) notWorded(question string) error {
+	return l.diverged("question %q is not worded as it was", question)
 }
 
 // hides reports whether an answer is kept from a handler that is entered for its
 // functions of OnStop alone. It stopped at this question before, and must not come past
 // it: below may be code that has effects. Where an earlier run of the round had some, it came
-// past it. The caller holds c.mu.
-func (c *Call) hides(e *entry) bool {
-	return c.phase == stopping && e.fresh && (c.claim == nil || !c.claim.acted())
+// past it. The caller holds l.mu.
+func (l *ledger) hides(e *entry) bool {
+	return l.phase == stopping && e.fresh && (l.claim == nil || !l.claim.acted())
 }
 
-func (c *Call) diverged(format string, args ...any) error {
+func (l *ledger) diverged(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }
 
@@ -92,11 +92,11 @@ func (c *Call) diverged(format string, args ...any) error {
 
 // changed reports whether some round of this call was served by another version than
 // this one's.
-func (c *Call) changed() bool { return c.st.version != c.target.version || c.st.sealed != "" }
+func (l *ledger) changed() bool { return l.st.version != l.target.version || l.st.sealed != "" }
 
 // deployed reports whether the round before was: its questions are that version's.
-func (c *Call) deployed() bool {
-	return cmp.Or(c.st.sealed, c.st.version) != c.target.version
+func (l *ledger) deployed() bool {
+	return cmp.Or(l.st.sealed, l.st.version) != l.target.version
 }
 
 // stillValid reports whether an answer counts for the question that a guarded handler asks
@@ -115,13 +115,13 @@ func (c *Call) stillValid(e *entry, q *spec) bool {
 
 // mayGoBack reports whether the call can go back to the answer at an index of its
 // history: the code is another version's, and the call has done nothing since. The
-// caller holds c.mu.
-func (c *Call) mayGoBack(to int) bool {
-	if !c.changed() {
+// caller holds l.mu.
+func (l *ledger) mayGoBack(to int) bool {
+	if !l.changed() {
 		return false
 	}
-	for i := to; i < len(c.st.done); i++ {
-		if e := &c.st.done[i]; e.kind.isAttempt() && !e.free {
+	for i := to; i < len(l.st.done); i++ {
+		if e := &l.st.done[i]; e.kind.isAttempt() && !e.free {
 			return false
 		}
 	}
@@ -132,19 +132,24 @@ func (c *Call) mayGoBack(to int) bool {
 // answered at an index of its history. Answers that are still to the point are kept
 // for when they are asked now. The caller holds c.mu.
 func (c *Call) goBack(to int, questions []*spec) {
-	c.keptAnswers = map[string]json.RawMessage{}
+	h := c.hooks.get()
+	h.kept = map[string]json.RawMessage{}
 	for _, q := range questions {
-		if e := c.st.answer(q.key); e != nil && e.wording() == q.digest() {
-			c.keptAnswers[q.key] = e.value
+		if e := c.st.done.answer(q.key); e != nil && e.wording() == q.digest() {
+			h.kept[q.key] = e.value
 		}
 	}
+	c.hooks = &h
 	c.st.forgetAnswersFrom(to)
 }
 
 // takeKept is the answer that was kept for a question, nil where there is none.
 func (c *Call) takeKept(key string) json.RawMessage {
-	value := c.keptAnswers[key]
-	delete(c.keptAnswers, key)
+	if c.hooks == nil {
+		return nil
+	}
+	value := c.hooks.kept[key]
+	delete(c.hooks.kept, key)
 	return value
 }
 
@@ -152,10 +157,10 @@ func (c *Call) takeKept(key string) json.RawMessage {
 // deployment: "" if nothing is lost. JSON ignores fields that the type lacks, so a renamed field
 // would silently be zero, and a handler would pay for a booking without its number. A field
 // that the deployment added is zero, and not a loss.
-func (c *Call) lost(value json.RawMessage, today any) string {
-	c.mu.Lock()
-	changed := c.changed()
-	c.mu.Unlock()
+func (l *ledger) lost(value json.RawMessage, today any) string {
+	l.mu.Lock()
+	changed := l.changed()
+	l.mu.Unlock()
 	if !changed || len(value) == 0 {
 		return ""
 	}

@@ -61,15 +61,15 @@ func (rt *Runtime) enter(ctx context.Context, ex *exchange, t *target) error {
 	if rt.door.enter(later) {
 		return nil
 	}
-	c := &Call{rt: rt, target: t, ex: *ex}
-	return c.turnAway(ctx)
+	l := &ledger{rt: rt, target: t, ex: *ex}
+	return l.turnAway(ctx)
 }
 
 // turnAway refuses a request that has done nothing, and can be sent to another instance as
 // it is.
-func (c *Call) turnAway(ctx context.Context) error {
-	c.phase = elsewhere
-	c.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
+func (l *ledger) turnAway(ctx context.Context) error {
+	l.phase = elsewhere
+	l.observe(ctx, Event{Kind: RoundRefused, Reason: string(ShuttingDown)})
 	return callerror.NotBegun(sendElsewhere, string(ShuttingDown))
 }
 
@@ -173,14 +173,8 @@ func (rt *Runtime) Close() error {
 	rt.closing.Do(func() { rt.closeBy = time.Now().Add(closing) })
 	effects := time.AfterFunc(closing/2, rt.stopEffects)
 	rt.works.stop()
-	silent := make(chan struct{})
-	go func() {
-		defer close(silent)
-		rt.mailbox.close()
-	}()
 	err := errors.Join(rt.frames.close(rt.closeBy), rt.works.wait(rt.closeBy))
 	effects.Stop()
-	<-silent
 	if rt.memory != nil {
 		rt.memory.turns.Close()
 	}

@@ -274,42 +274,6 @@ func (c *Call) roundLife() context.Context {
 	return c.life
 }
 
-// underway are the effects of a call that run. They are guarded by the call's lock.
-type underway struct {
-	began map[string]int // each with the length of the history when it began
-	quiet emptiness
-	of    *Call // the call of the linear run that they are a copy of, or nil
-}
-
-func (u *underway) keys() map[string]int {
-	if u == nil {
-		return nil
-	}
-	return u.began
-}
-
-func (u *underway) any() bool { return len(u.keys()) > 0 }
-
-func (u *underway) end(key string) {
-	delete(u.began, key)
-	u.quiet.note(len(u.began) == 0)
-}
-
-// effectsEnd is closed when no effect of the call runs any more, nil where none does.
-func (c *Call) effectsEnd() <-chan struct{} {
-	c.mu.Lock()
-	u := c.running
-	if u != nil && u.of != nil {
-		c.mu.Unlock()
-		return u.of.effectsEnd()
-	}
-	defer c.mu.Unlock()
-	if !u.any() {
-		return nil
-	}
-	return u.quiet.wait(false)
-}
-
 // ofUnknownOutcome reports whether an error of an effect leaves open whether the effect
 // happened: its time ran out, it was cancelled, its connection ended after the request
 // may have been sent, or the error says so itself. ctx is that of the effect.
@@ -357,28 +321,13 @@ func unmarked(err error) error {
 	return err
 }
 
-// inDoubt reports whether an attempt at an effect was made of which nobody knows whether
-// it happened: in this round or an earlier one, or in a run of this round that was cut off.
-func (c *Call) inDoubt(key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.st.inDoubt(key)
-}
-
-// settleDoubt notes that a check has found that an effect did not happen, and will not.
-func (c *Call) settleDoubt(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.st.settleDoubt(key)
-}
-
 // attemptUnknown is the detail of a round that ended with an effect in doubt.
 const attemptUnknown = "an effect of this call was begun before, and nobody knows how it ended"
 
 // unknown ends the round with an effect in doubt. The client gets the error,
 // whatever the handler makes of it.
-func (c *Call) unknown(key string) error {
-	err := outcomeUnknown(attemptUnknown, c.outcome().applied, []string{key})
-	c.breakTurn(err)
+func (l *ledger) unknown(key string) error {
+	err := outcomeUnknown(attemptUnknown, l.outcome().applied, []string{key})
+	l.breakTurn(err)
 	return err
 }

@@ -81,7 +81,8 @@ const (
 	CannotBeAsked Reason = "client_cannot_be_asked"
 	// FrameGone: the held handler is not in this process. It was evicted, the server
 	// restarted, or another instance holds it. Nobody knows what the call has done since
-	// its state was sealed.
+	// its state was sealed. On several instances a [Resumable] goes on from its journal, a
+	// [Journal] holds nothing, and mcphttp.Router sends each round to the instance that asked.
 	FrameGone Reason = "frame_gone"
 	// Diverged: the handler went another way than in an earlier round, so the answers and
 	// effects in the state may mean something else. Detail names the question, effect, step
@@ -317,22 +318,22 @@ func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
 // refuse tells the observer why a request is refused. The error is for its client.
-func (c *Call) refuse(ctx context.Context, kind EventKind, reason string, cause, err error) error {
-	c.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
+func (l *ledger) refuse(ctx context.Context, kind EventKind, reason string, cause, err error) error {
+	l.observe(ctx, Event{Kind: kind, Reason: reason, Err: cause})
 	return err
 }
 
 // unidentified refuses a request whose principal is not known.
-func (c *Call) unidentified(ctx context.Context, cause error) error {
+func (l *ledger) unidentified(ctx context.Context, cause error) error {
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {
-		return c.refuse(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
+		return l.refuse(ctx, PrincipalRefused, "Options.Principal panicked", cause, panicked)
 	}
 	reason := "Options.Principal returned an error"
 	if errors.Is(cause, errNoUser) {
 		reason = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return c.refuse(ctx, PrincipalRefused, reason, cause, &refusal{
+	return l.refuse(ctx, PrincipalRefused, reason, cause, &refusal{
 		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
 	})
 }

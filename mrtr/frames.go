@@ -22,9 +22,6 @@ type frameTable struct {
 	ttl                         time.Duration
 	began                       time.Time // when the table's clock was set to zero
 
-	// owner begins each token: the name of this instance, where others may ask for it.
-	owner string
-
 	mu      sync.Mutex
 	byToken map[string]*linearRun
 	all     *share
@@ -228,14 +225,12 @@ func (t *frameTable) unpark(r *linearRun) {
 	t.running.push(r)
 }
 
-// targetOf is the target of the run that a token names, nil where it is gone.
-func (t *frameTable) targetOf(token string) *target {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r := t.byToken[token]; r != nil {
-		return r.call.target
+// drop ends a held handler whose call was ended, or went on, at another instance.
+func (t *frameTable) drop(token string) {
+	if r := t.take(token); r != nil {
+		r.unwound("another instance ran its round", r.how.replays)
+		r.release(&Error{Reason: FrameGone})
 	}
-	return nil
 }
 
 // keep gives a frame its full time, for a round that asks again without resuming it: under
@@ -275,7 +270,7 @@ func (r *linearRun) canBeDropped() bool {
 // queue parks a run under a fresh token. The caller holds t.mu.
 func (t *frameTable) queue(r *linearRun) (token string) {
 	t.pushLast(r)
-	r.token = t.owner + newID()
+	r.token = newID()
 	t.byToken[r.token] = r
 	if t.parked.places == 1 {
 		t.schedule()
@@ -386,9 +381,6 @@ func (c *Call) holdFrame() error {
 		return c.keepFrame()
 	}
 	r.releaseRound()
-	if c.remembered() {
-		c.rt.mailbox.listen(c.life, c.st.turns.epoch)
-	}
 	r.isTask = c.task().IsTask()
 	token, err := c.rt.frames.park(r)
 	if err != nil && r.how.replays { // the journal will do
@@ -401,7 +393,7 @@ func (c *Call) holdFrame() error {
 
 // keepFrame keeps the frame of a call that asks again without its handler.
 func (c *Call) keepFrame() error {
-	if c.st.frame == "" || c.holder() != "" { // nothing is held, or not here
+	if c.st.frame == "" {
 		return nil
 	}
 	token := c.rt.frames.keep(c.st.frame, c.remembered()) // the states of one turn are worth the same
@@ -451,8 +443,7 @@ func (c *Call) takeFrame(how linearStyle) (*linearRun, error) {
 		c.linear = r
 		return r, nil
 	}
-	// A letter does not have the input as the handler takes it.
-	if c.st.round > 1 && (!how.replays || c.ex.letter != nil) {
+	if c.st.round > 1 && !how.replays {
 		return nil, &Error{Reason: FrameGone}
 	}
 	return nil, nil

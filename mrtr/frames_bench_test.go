@@ -158,7 +158,7 @@ func BenchmarkResume(b *testing.B) {
 			parkFrames(b, rt, parked-1)
 			question := Elicit[string]("q", "q?")
 			answer := entry{kind: answerEntry, key: "q", digest: question.spec.digest(), value: []byte(`{"q":"x"}`)}
-			c := &Call{rt: rt, target: &target{}, st: state{id: newID()}}
+			c := &Call{ledger: &ledger{rt: rt, target: &target{}, st: state{id: newID()}}}
 			s := newLinearRun(c, linearStyle{parks: true}, &linearBody[int, int]{handler: func(ctx context.Context, c *Call, _ int) (int, error) {
 				for {
 					if _, err := Ask(ctx, c, question); err != nil {

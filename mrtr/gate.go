@@ -81,14 +81,14 @@ func (l LegacyPolicy) asksLegacy() bool { return l != LegacyNever }
 
 // gate decides, before anything is asked, whether this client can be asked the
 // question. If not, it returns the answer that stands in, or the error.
-func (c *Call) gate(s *spec) (standIn json.RawMessage, _ error) {
-	client, policy := c.ex.client, c.target.policy
+func (l *ledger) gate(s *spec) (standIn json.RawMessage, _ error) {
+	client, policy := l.ex.client, l.target.policy
 	asks := client.Era == era.Modern || client.Era == era.Legacy && policy.asksLegacy()
 	capability := s.kind.capability()
 	switch {
 	case asks && client.Declared(capability):
 		return nil, nil
-	case s.fallback() != nil && c.target.usesDefaults(client.Era):
+	case s.fallback() != nil && l.target.usesDefaults(client.Era):
 		return s.fallback(), nil
 	case s.lenient:
 		return s.outcome(notAsked), nil
@@ -140,23 +140,23 @@ func (n *needs) add(questions []AnyQuestion) error {
 
 // refuseUnaskable ends a call, before its handler is entered, whose client cannot be
 // asked what every call asks. Later, an effect above the question would have run.
-func (c *Call) refuseUnaskable() error {
-	s, err := c.unaskable()
+func (l *ledger) refuseUnaskable() error {
+	s, err := l.unaskable()
 	if err != nil {
-		c.report(c.life, s, AnswerNotAsked)
+		l.report(l.life, s, AnswerNotAsked)
 	}
 	return err
 }
 
 // unaskable is the first question that every call asks and that this client cannot be asked,
 // with the error of such a call.
-func (c *Call) unaskable() (*spec, error) {
-	specs := c.target.needs.others
-	if c.Modern() {
-		specs = c.target.needs.modern
+func (l *ledger) unaskable() (*spec, error) {
+	specs := l.target.needs.others
+	if l.ex.client.Era == era.Modern {
+		specs = l.target.needs.modern
 	}
 	for _, s := range specs {
-		if _, err := c.gate(s); err != nil {
+		if _, err := l.gate(s); err != nil {
 			return s, err
 		}
 	}
@@ -168,8 +168,8 @@ func (c *Call) unaskable() (*spec, error) {
 func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
 	client, err := rt.narrowed(ex.client, ex.request, ex.session())
 	if err != nil {
-		c := &Call{rt: rt, target: t, ex: *ex}
-		return ctx, c.refuse(ctx, RequestRefused, "Options.Narrow panicked", err, err)
+		l := &ledger{rt: rt, target: t, ex: *ex}
+		return ctx, l.refuse(ctx, RequestRefused, "Options.Narrow panicked", err, err)
 	}
 	ex.client = client
 	return context.WithValue(ctx, clientKey{}, client), nil
@@ -236,24 +236,24 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 
 // hides reports whether no handler of a tool could ask this client, and tells the observer.
 func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
-	var c *Call
+	var l *ledger
 	var unaskable error
 	for _, t := range rt.registrations.ofName(ex.name) {
-		c = &Call{rt: rt, target: t, ex: ex}
-		if _, unaskable = c.unaskable(); unaskable == nil {
+		l = &ledger{rt: rt, target: t, ex: ex}
+		if _, unaskable = l.unaskable(); unaskable == nil {
 			return false
 		}
 	}
 	if unaskable == nil {
 		return false
 	}
-	c.identify()
+	l.identify()
 	var wire *jsonrpc.Error
 	reason := unaskable.Error()
 	if errors.As(unaskable, &wire) {
 		reason += ": " + string(wire.Data)
 	}
-	c.observe(ctx, Event{Kind: ToolHidden, Reason: reason})
+	l.observe(ctx, Event{Kind: ToolHidden, Reason: reason})
 	return true
 }
 

@@ -101,8 +101,6 @@ type target struct {
 	ttl         time.Duration // of the states
 	// served is the name that this was found to serve alone last, nil for a resource.
 	served atomic.Pointer[string]
-	// held makes a round of a handler whose frame is here, for another instance.
-	held func() round
 }
 
 // target checks the options of a registration. It panics on misuse, as go-sdk's
@@ -236,10 +234,10 @@ func (r *registrations) forgetAddresses() {
 }
 
 // misregistered refuses a request for a name that two handlers are registered under.
-func (c *Call) misregistered(ctx context.Context) error {
+func (l *ledger) misregistered(ctx context.Context) error {
 	cause := misuse("two handlers are registered as %s %s with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both",
-		c.ex.method, strconv.Quote(nameInLog(c.ex.method, c.ex.name)))
-	return c.refuse(ctx, RequestRefused, cause.Error(), cause, &refusal{
+		l.ex.method, strconv.Quote(nameInLog(l.ex.method, l.ex.name)))
+	return l.refuse(ctx, RequestRefused, cause.Error(), cause, &refusal{
 		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
 	})
 }

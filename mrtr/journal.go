@@ -53,7 +53,7 @@ func (r *linearRun) resumed(c *Call, specs []*spec) error {
 		runtime.Goexit()
 	}
 	for _, sp := range specs {
-		e := c.st.answer(sp.key)
+		e := c.st.done.answer(sp.key)
 		if e == nil {
 			return misuse("question %q: its handler was woken without an answer", sp.key)
 		}
@@ -106,7 +106,7 @@ func (r *linearRun) match(c *Call, specs []*spec) (answered bool, diverged error
 // holds c.mu.
 func (r *linearRun) mayAsk(c *Call, specs []*spec) error {
 	for _, sp := range specs {
-		if c.st.answer(sp.key) != nil {
+		if c.st.done.answer(sp.key) != nil {
 			return twice(sp.key, "questions")
 		}
 	}

@@ -27,38 +27,38 @@ import (
 //
 // The work on one answer is bounded by its question and its size. It is not begun
 // for a client that has hung up.
-func (c *Call) judgeAnswers(ctx context.Context) (settled bool, _ error) {
-	if c.arrival == nil {
-		c.arrival = c.arrive()
+func (l *ledger) judgeAnswers(ctx context.Context) (settled bool, _ error) {
+	if l.arrival == nil {
+		l.arrival = l.arrive()
 	}
-	for i := range c.st.pending {
-		p := &c.st.pending[i]
+	for i := range l.st.pending {
+		p := &l.st.pending[i]
 		if p.settled() {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := c.judgeAnswer(ctx, p); err != nil {
+		if err := l.judgeAnswer(ctx, p); err != nil {
 			return false, err
 		}
 	}
-	return c.gateAgain()
+	return l.gateAgain()
 }
 
-func (c *Call) judgeAnswer(ctx context.Context, p *pending) error {
-	late := c.arrival != nil && c.arrival.isLate(p)
-	if late && !c.arrival.Punctual {
+func (l *ledger) judgeAnswer(ctx context.Context, p *pending) error {
+	late := l.arrival != nil && l.arrival.isLate(p)
+	if late && !l.arrival.punctual {
 		return p.lapse()
 	}
-	answer, tries := c.ex.answers[p.key], p.tries
-	err := p.judge(ctx, c.ex.client, answer, c.rt.opts.MaxStateBytes/2)
+	answer, tries := l.ex.answers[p.key], p.tries
+	err := p.judge(ctx, l.ex.client, answer, l.rt.opts.MaxStateBytes/2)
 	if late && err == nil && !p.settled() {
 		return p.lapse()
 	}
 	p.tell(p.answered(answer, err))
 	if p.tries > tries {
-		c.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, answer)})
+		l.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, answer)})
 	}
 	return err
 }
@@ -77,33 +77,33 @@ func refusalOf(ctx context.Context, key string, answer mcp.InputResponse) string
 // gateAgain files the answers of a round, or decides of every question that is left
 // whether this round's client can be asked it: it may have declared less than the
 // client of the round before.
-func (c *Call) gateAgain() (settled bool, _ error) {
-	for i := range c.st.pending {
-		p := &c.st.pending[i]
+func (l *ledger) gateAgain() (settled bool, _ error) {
+	for i := range l.st.pending {
+		p := &l.st.pending[i]
 		if p.settled() {
 			continue
 		}
-		standIn, err := c.gateOrReport(p.spec)
+		standIn, err := l.gateOrReport(p.spec)
 		if err != nil {
 			return false, err
 		}
 		p.settle(standIn)
 	}
-	answered := c.st.pending
-	settled, err := c.file()
+	answered := l.st.pending
+	settled, err := l.file()
 	if settled {
-		c.answered = answered
+		l.answered = answered
 	}
 	return settled, err
 }
 
 // refuseAnswer notes that the handler could not read an answer of this round, so that it is
 // asked for again. It is false for an answer of an earlier round.
-func (c *Call) refuseAnswer(key, note string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.answered {
-		if p := &c.answered[i]; p.key == key && p.answer != nil {
+func (l *ledger) refuseAnswer(key, note string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.answered {
+		if p := &l.answered[i]; p.key == key && p.answer != nil {
 			p.refuse(note)
 			return true
 		}
@@ -116,20 +116,20 @@ var errRefused = errors.New("an answer could not be read")
 
 // takeBack opens the questions of this round again where the handler could not read
 // an answer, and reports whether it did.
-func (c *Call) takeBack(ctx context.Context) (bool, error) {
-	refused, err := c.reopenRefused()
+func (l *ledger) takeBack(ctx context.Context) (bool, error) {
+	refused, err := l.reopenRefused()
 	for _, key := range refused {
-		c.observe(ctx, Event{Kind: AnswerRefused, Question: key, Reason: "its type refuses it"})
+		l.observe(ctx, Event{Kind: AnswerRefused, Question: key, Reason: "its type refuses it"})
 	}
 	return len(refused) > 0, err
 }
 
 // reopenRefused opens those questions again, and names them.
-func (c *Call) reopenRefused() (refused []string, _ error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.answered {
-		p := &c.answered[i]
+func (l *ledger) reopenRefused() (refused []string, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.answered {
+		p := &l.answered[i]
 		if p.refusedBy == "" {
 			continue
 		}
@@ -139,23 +139,23 @@ func (c *Call) reopenRefused() (refused []string, _ error) {
 		}
 	}
 	if len(refused) > 0 {
-		c.st.reopen(c.answered)
+		l.st.reopen(l.answered)
 	}
 	return refused, nil
 }
 
 // file remembers the answers of a round, if every question has one. The call ends where
 // an effect stands on another answer.
-func (c *Call) file() (bool, error) {
-	if !c.st.settled() {
+func (l *ledger) file() (bool, error) {
+	if !l.st.settled() {
 		return false, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.answersHold(); err != nil {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.answersHold(); err != nil {
 		return false, err
 	}
-	c.st.file()
+	l.st.file()
 	return true, nil
 }
 

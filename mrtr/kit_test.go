@@ -301,7 +301,6 @@ var differsWithStore = map[string]string{
 	"TestLinearContextIsCancelled":                  "a client that hangs up does not end its round, see TestHangUpDuringWork",
 	"TestLinearRunUnwindsWithoutEffects":            "a client that hangs up does not end its round, see TestHangUpDuringWork",
 	"TestStepsNoticeAChangedShape":                  "a round that ran gives its result, whichever handler is there now",
-	"TestFramesThatAreGoneAskNobody":                "whether a frame is gone that another instance held is found out by the answer, see TestMailboxWithoutItsHolder",
 	"TestEventsComeInOrder":                         "the events tell of the claim too, see TestEventsOfRememberedRounds",
 }
 

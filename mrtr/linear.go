@@ -16,10 +16,10 @@ import (
 type LinearFunc[In, Out any] func(ctx context.Context, c *Call, in In) (Out, error)
 
 // Coroutine holds a linear handler where it asks, and lets it go on when the
-// answer comes: its goroutine is parked in this process. The next round has to reach this
-// process, or any instance that shares its [Options] Store. If the frame is gone (a
-// restart, too long a wait, another instance without a store) the call ends with
-// [FrameGone].
+// answer comes. Its goroutine is parked in this process, so the next round has to reach this
+// process: anywhere else, and after a restart or too long a wait, the call ends with
+// [FrameGone]. On several instances use [Resumable] or [Journal], or route each round to the
+// instance that asked, as mcphttp.Router does.
 //
 // The context of a held handler has a life of its own: it carries the values of
 // the running round, is cancelled with that round, with the frame and with the
@@ -152,6 +152,8 @@ func (c *linearContext) Value(key any) any {
 // handler's code can stop it, and no further effect of the call runs.
 type linearRun struct {
 	call      *Call // the handler's own: each round fills it, and reads it back
+	pass      Call
+	own       ledger
 	body      body
 	how       linearStyle
 	handovers chan handover // from the handler; room for two, so that it never waits
@@ -196,7 +198,9 @@ func newLinearRun(round *Call, how linearStyle, b body) *linearRun {
 	if how.parks {
 		r.input = b.weigh(round.rt.opts.MaxFrameBytes)
 	}
-	r.call = &Call{rt: round.rt, target: round.target, principal: round.principal, linear: r}
+	r.own = ledger{rt: round.rt, target: round.target, principal: round.principal}
+	r.pass = Call{ledger: &r.own, linear: r}
+	r.call = &r.pass
 	r.ctx.start()
 	return r
 }
@@ -239,7 +243,7 @@ func (r *linearRun) resume(ctx context.Context, round *Call) (handover, error) {
 func (r *linearRun) fill(round *Call) {
 	if cl := round.claim; cl != nil { // whose lock comes before that of the call
 		cl.mu.Lock()
-		cl.runner = r.call
+		cl.runner = r.call.ledger
 		cl.mu.Unlock()
 	}
 	r.call.mu.Lock()
@@ -256,10 +260,9 @@ func (r *linearRun) readBack(round *Call) {
 	r.call.mu.Lock()
 	defer r.call.mu.Unlock()
 	round.st, round.hooks = r.call.st, r.call.hooks
-	round.keptAnswers, r.call.keptAnswers = r.call.keptAnswers, nil
 	if r.call.running.any() {
 		round.st.unshare()
-		round.running = &underway{of: r.call, began: maps.Clone(r.call.running.began)}
+		round.running = &underway{of: r.call.ledger, began: maps.Clone(r.call.running.began)}
 	}
 }
 

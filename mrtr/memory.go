@@ -151,7 +151,7 @@ func (m *roundMemory) forgotten() { m.epoch.Store(nil) }
 
 // remembered reports whether the rounds of this call are remembered. That is decided
 // in the first round, and does not change.
-func (c *Call) remembered() bool { return c.st.turns != nil }
+func (l *ledger) remembered() bool { return l.st.turns != nil }
 
 // remember makes a call that begins one whose rounds are remembered. Those of a legacy
 // client are not: its bridge holds the state, and nobody else can send it.

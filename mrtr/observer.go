@@ -87,8 +87,8 @@ const (
 	// what its client lacks.
 	ToolHidden EventKind = "tool hidden"
 	// CallAbandoned is a held handler unwound without an answer, whose call ends with it: its
-	// time was up, the runtime closed, or the store was out of its reach for a lease. HasEffects
-	// tells whether its effects may need undoing.
+	// time was up, the runtime closed, or another instance ran its round. HasEffects tells
+	// whether its effects may need undoing.
 	CallAbandoned EventKind = "call abandoned"
 	// FrameReleased is a held handler unwound whose call goes on: from its journal, or at
 	// another instance. Reason tells why.
@@ -177,15 +177,15 @@ type Event struct {
 }
 
 // observe is small enough to be inlined: without an observer no event is made.
-func (c *Call) observe(ctx context.Context, e Event) {
-	if c.rt.observer != nil {
-		c.tellObserver(ctx, e)
+func (l *ledger) observe(ctx context.Context, e Event) {
+	if l.rt.observer != nil {
+		l.tellObserver(ctx, e)
 	}
 }
 
-func (c *Call) tellObserver(ctx context.Context, e Event) {
-	c.describe(ctx, &e)
-	_ = guard(func() error { c.rt.observer.Observe(ctx, e); return nil })
+func (l *ledger) tellObserver(ctx context.Context, e Event) {
+	l.describe(ctx, &e)
+	_ = guard(func() error { l.rt.observer.Observe(ctx, e); return nil })
 }
 
 // startRound tells the observer that a round has started, and takes its context.
@@ -204,7 +204,7 @@ func (c *Call) startRound(ctx context.Context) (round context.Context) {
 		}
 	}
 	c.observe(ctx, e)
-	ctx = context.WithValue(ctx, callKey{}, c)
+	ctx = context.WithValue(ctx, ledgerKey{}, c.ledger)
 	if c.remembered() {
 		c.describe(ctx, &e)
 		ctx = context.WithValue(ctx, roundKey{}, &e)
@@ -232,15 +232,15 @@ func roundContext(ctx context.Context, c *Call, o ContextObserver, e Event) cont
 }
 
 // describe fills in the facts of the call.
-func (c *Call) describe(ctx context.Context, e *Event) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e.Call, e.Method, e.Name = c.st.id, c.ex.method, nameInLog(c.ex.method, c.ex.name)
-	e.Era, e.Revision = c.ex.client.Era, cut(c.ex.client.Version, maxRevisionInLog)
-	e.Principal, e.Round = c.principal, c.st.round
+func (l *ledger) describe(ctx context.Context, e *Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Call, e.Method, e.Name = l.st.id, l.ex.method, nameInLog(l.ex.method, l.ex.name)
+	e.Era, e.Revision = l.ex.client.Era, cut(l.ex.client.Version, maxRevisionInLog)
+	e.Principal, e.Round = l.principal, l.st.round
 	e.Task = rendezvous.TaskRoundOf(ctx).IsTask()
-	e.HasEffects = c.running.any() || c.st.hasEffects()
-	if s := c.st.seen; s != nil {
+	e.HasEffects = l.running.any() || l.st.done.hasEffects()
+	if s := l.st.seen; s != nil {
 		e.Client, e.Trace, e.Came = s.client, s.trace, s.came
 	}
 }

@@ -3,11 +3,7 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
-
-	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
 // Once runs an effect, an action that must not happen twice, and remembers its
@@ -215,46 +211,6 @@ func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string,
 	return nil, c.runs(key, ".", free), nil
 }
 
-// runs marks an effect as running, and makes its idem. The caller holds c.mu.
-func (c *Call) runs(key, by string, free bool) (idem string) {
-	if c.running == nil {
-		c.running = &underway{began: map[string]int{}}
-	}
-	c.running.began[key] = len(c.st.done)
-	return c.st.id + by + c.st.answersBefore(key, free) + by + effectName(key)
-}
-
-// answersBefore is the digest of the answers that the call had when it first tried
-// an effect: all of them, if it never has. An answer that was replaced since
-// counts as given since. An effect that stands whatever the answers has that of none.
-func (st *state) answersBefore(effect string, free bool) string {
-	var answers []*entry
-	for i := range st.done {
-		e := &st.done[i]
-		if free || e.kind.isAttempt() && e.key == effect {
-			break
-		}
-		if e.kind == answerEntry {
-			answers = append(answers, e)
-		}
-	}
-	slices.SortFunc(answers, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
-	var text []byte
-	for _, e := range answers {
-		for _, part := range []string{e.key, e.wording(), string(e.value)} {
-			text = append(append(text, part...), 0)
-		}
-	}
-	return digest.Short(text)
-}
-
-// leave forgets an effect whose function was not called.
-func (c *Call) leave(key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running.end(key)
-}
-
 // finish records the outcome of an effect. The effects that ran meanwhile become
 // part of it, and code that replays it need not ask for them.
 func (c *Call) finish(ran entry) {
@@ -262,13 +218,13 @@ func (c *Call) finish(ran entry) {
 	defer c.mu.Unlock()
 	began := c.running.began[ran.key]
 	c.running.end(ran.key)
-	c.st.nest(began)
+	c.st.done.nest(began)
 	if ran.kind != effectEntry {
 		var claimed map[string]bool
 		if c.linear != nil {
 			claimed = c.linear.claimed
 		}
-		c.st.release(claimed)
+		c.st.done.release(claimed)
 	}
 	if ran.kind == triedEntry {
 		c.st.tried(ran)

@@ -226,10 +226,7 @@ func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, 
 	if !s.valid() {
 		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
 	}
-	f := &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.styleFacts), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
-	// A handler that is held has its input.
-	f.target.held = func() round { return &roundOf[In, Out]{front: f} }
-	return f
+	return &front[In, Out]{rt: rt, style: s, target: rt.target(opts, s.styleFacts), mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
 }
 
 // serve runs the round that a request asks for. The questions are nil where the call is
@@ -308,13 +305,17 @@ type round interface {
 
 // roundOf is the round of one request: its call, its input and its result, in one piece.
 type roundOf[In, Out any] struct {
-	front *front[In, Out]
-	call  Call
-	in    In // as the next entry gets it
+	front  *front[In, Out]
+	call   Call
+	ledger ledger
+	in     In // as the next entry gets it
 	result[Out]
 }
 
-func (r *roundOf[In, Out]) begin() *Call { return &r.call }
+func (r *roundOf[In, Out]) begin() *Call {
+	r.call.ledger = &r.ledger
+	return &r.call
+}
 
 // enter gives each entry the input as it arrived: a handler may be entered several times
 // in a round.

@@ -75,54 +75,54 @@ func (p *pending) answered(response mcp.InputResponse, err error) how {
 
 // reportAnswers tells the observer how the questions of this round were answered: as says,
 // unless that is "".
-func (c *Call) reportAnswers(ctx context.Context, as string) {
-	if c.rt.observer == nil {
+func (l *ledger) reportAnswers(ctx context.Context, as string) {
+	if l.rt.observer == nil {
 		return
 	}
-	round := c.answered
+	round := l.answered
 	if round == nil {
-		round = c.st.pending
+		round = l.st.pending
 	}
 	for i := range round {
 		p := &round[i]
 		if p.how == notYet {
 			continue
 		}
-		c.report(ctx, p.spec, cmp.Or(as, p.how.String()))
+		l.report(ctx, p.spec, cmp.Or(as, p.how.String()))
 		p.tell(notYet)
 	}
 }
 
 // gateOrReport is gate for a question that is to be asked now. The observer is told if it is
 // not.
-func (c *Call) gateOrReport(s *spec) (standIn json.RawMessage, err error) {
-	standIn, err = c.gate(s)
+func (l *ledger) gateOrReport(s *spec) (standIn json.RawMessage, err error) {
+	standIn, err = l.gate(s)
 	switch {
 	case err != nil, standIn != nil && isOutcome(standIn):
-		c.report(c.life, s, AnswerNotAsked)
+		l.report(l.life, s, AnswerNotAsked)
 	case standIn != nil:
-		c.report(c.life, s, AnswerDefault)
+		l.report(l.life, s, AnswerDefault)
 	}
 	return standIn, err
 }
 
-func (c *Call) report(ctx context.Context, s *spec, answer string) {
-	if c.rt.observer == nil {
+func (l *ledger) report(ctx context.Context, s *spec, answer string) {
+	if l.rt.observer == nil {
 		return
 	}
-	if seen := c.st.seen; seen != nil {
+	if seen := l.st.seen; seen != nil {
 		seen.note(s.key, answer)
 	}
-	c.observe(ctx, Event{Kind: QuestionAnswered, Question: s.key, Answer: answer, Wording: s.digest()})
+	l.observe(ctx, Event{Kind: QuestionAnswered, Question: s.key, Answer: answer, Wording: s.digest()})
 }
 
-// callKey is the key of the call in the context of its round, for an observer's sake alone.
-type callKey struct{}
+// ledgerKey is the key of the ledger in the context of its round, for an observer's sake alone.
+type ledgerKey struct{}
 
 // reportOver tells the observer of a call how a question was answered that its handler asked
 // in place ([Question.AskOver]).
 func reportOver(ctx context.Context, p *pending, response mcp.InputResponse, err error) {
-	c, ok := ctx.Value(callKey{}).(*Call)
+	l, ok := ctx.Value(ledgerKey{}).(*ledger)
 	if !ok {
 		return
 	}
@@ -134,7 +134,7 @@ func reportOver(ctx context.Context, p *pending, response mcp.InputResponse, err
 		answer = AnswerNotAsked
 	}
 	if answer != "" {
-		c.report(ctx, p.spec, answer)
+		l.report(ctx, p.spec, answer)
 	}
 }
 
@@ -164,23 +164,23 @@ func (s *sender) answered() []string {
 }
 
 // identify notes the facts of the request for the observer.
-func (c *Call) identify() {
-	if c.rt.observer == nil {
+func (l *ledger) identify() {
+	if l.rt.observer == nil {
 		return
 	}
-	seen := &sender{client: clientName(c.ex), came: traceOf(c.ex.request)}
-	if c.st.seen != nil {
-		seen.trace = c.st.seen.trace
-	} else if c.ex.token == "" {
+	seen := &sender{client: clientName(l.ex), came: traceOf(l.ex.request)}
+	if l.st.seen != nil {
+		seen.trace = l.st.seen.trace
+	} else if l.ex.token == "" {
 		seen.trace = seen.came
 	}
-	if issued, ok := statecodec.Issued(c.ex.token); ok {
+	if issued, ok := statecodec.Issued(l.ex.token); ok {
 		seen.waited = max(0, time.Since(issued))
 	}
-	if l := c.ex.legacy; l != nil && l.last != nil {
+	if l := l.ex.legacy; l != nil && l.last != nil {
 		seen.waited = time.Since(l.asked)
 	}
-	c.st.see(seen)
+	l.st.see(seen)
 }
 
 // clientName is the name and version of the client, for the observer.
@@ -215,44 +215,44 @@ func (d *doubts) first(call, what string) bool {
 }
 
 // doubt tells the observer of effects that may or may not have happened.
-func (c *Call) doubt(ctx context.Context, effects ...string) {
-	if c.rt.observer == nil {
+func (l *ledger) doubt(ctx context.Context, effects ...string) {
+	if l.rt.observer == nil {
 		return
 	}
 	for _, effect := range effects {
-		if c.rt.doubts.first(c.ID(), "effect "+effect) {
-			c.observe(ctx, Event{Kind: EffectInDoubt, Effect: effect})
+		if l.rt.doubts.first(l.id(), "effect "+effect) {
+			l.observe(ctx, Event{Kind: EffectInDoubt, Effect: effect})
 		}
 	}
 }
 
 // doubtRound tells the observer that a request was answered with an unknown outcome. A repeat
 // of it is an ordinary RoundRepeated.
-func (c *Call) doubtRound(ctx context.Context, err error, unknown []string) {
-	if c.rt.observer == nil {
+func (l *ledger) doubtRound(ctx context.Context, err error, unknown []string) {
+	if l.rt.observer == nil {
 		return
 	}
 	e := Event{Kind: RoundUnknown, Reason: "its instance fell silent", Err: err}
-	if !c.rt.doubts.first(c.ID(), "round") {
+	if !l.rt.doubts.first(l.id(), "round") {
 		e.Kind = RoundRepeated
 	}
-	c.doubt(ctx, unknown...)
-	c.observe(ctx, e)
+	l.doubt(ctx, unknown...)
+	l.observe(ctx, e)
 }
 
 // doubtUndoings tells the observer of effects that an earlier run of the turn began to undo
 // and never finished undoing.
-func (c *Call) doubtUndoings(ctx context.Context) {
-	if c.rt.observer == nil {
+func (l *ledger) doubtUndoings(ctx context.Context) {
+	if l.rt.observer == nil {
 		return
 	}
-	for i := range c.st.done {
-		e := &c.st.done[i]
-		if e.kind != undoneEntry || !e.unknown || c.st.undoing(e.key) != e {
+	for i := range l.st.done {
+		e := &l.st.done[i]
+		if e.kind != undoneEntry || !e.unknown || l.st.done.undoing(e.key) != e {
 			continue
 		}
-		if effect := effectName(e.key); c.rt.doubts.first(c.ID(), "undoing "+effect) {
-			c.observe(ctx, Event{Kind: StopFailed, Effect: effect, Reason: "the server was cut off while it was undone"})
+		if effect := effectName(e.key); l.rt.doubts.first(l.id(), "undoing "+effect) {
+			l.observe(ctx, Event{Kind: StopFailed, Effect: effect, Reason: "the server was cut off while it was undone"})
 		}
 	}
 }

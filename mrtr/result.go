@@ -16,7 +16,7 @@ const outcomeFormat = 1
 
 // writeOutcome is the outcome of a turn as it is remembered: the token of its
 // questions, its error, or its result. It is nil for a result that cannot be kept.
-func (c *Call) writeOutcome(out *asked, err error, from round) json.RawMessage {
+func (l *ledger) writeOutcome(out *asked, err error, from round) json.RawMessage {
 	switch {
 	case out != nil:
 		w := beginSaved(len(out.token))
@@ -29,7 +29,7 @@ func (c *Call) writeOutcome(out *asked, err error, from round) json.RawMessage {
 		return w.End()
 	}
 	result, err := from.save()
-	if err != nil || len(result) > c.rt.memory.maxResult {
+	if err != nil || len(result) > l.rt.memory.maxResult {
 		return nil
 	}
 	w := beginSaved(len(result))

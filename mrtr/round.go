@@ -12,7 +12,7 @@ import (
 //
 //	open    the state, or begin a call                         seal.go
 //	judge   the answers by the questions that were sent        judge.go
-//	claim   the round, or get its outcome: with a store        turn.go, mailbox.go
+//	claim   the round, or get its outcome: with a store        turn.go
 //	enter   the handler, once all of them are answered         this file, and the styles
 //	ask     the questions that the handler returned            ask.go, gate.go
 //	seal    the state that goes out with the questions         seal.go
@@ -147,11 +147,6 @@ func (c *Call) advance(ctx context.Context, r round) (*asked, error) {
 		settled := false
 		settled, ended = c.judgeAnswers(ctx)
 		if ended == nil && !settled && cancelled == nil {
-			if c.ex.letter != nil { // its sender could not judge the answers, and waits
-				if out, answered, err := c.takeTurn(ctx, &ended, r); answered {
-					return out, err
-				}
-			}
 			c.reportAnswers(ctx, "")
 			return c.suspend()
 		}
@@ -223,7 +218,7 @@ func (c *Call) enterAnew(p phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase, c.looked = p, nil
-	c.st.enterAnew()
+	c.st.done.enterAnew()
 }
 
 // maxAsks bounds the rounds of this call that ask.

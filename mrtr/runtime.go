@@ -122,8 +122,7 @@ type Limits struct {
 	// MaxOrphans bounds the rounds with a store that run though their clients have left;
 	// 1,000 if zero. Beyond it no round is begun. The callers without a principal share
 	// three quarters of them. MaxOrphansPerPrincipal bounds those of one known principal;
-	// 100 if zero, or MaxOrphans where that is less. A round that comes to its held handler
-	// from another instance is none of them: there are no more of those than frames.
+	// 100 if zero, or MaxOrphans where that is less.
 	MaxOrphans, MaxOrphansPerPrincipal int
 }
 
@@ -256,7 +255,6 @@ type Runtime struct {
 	frames   *frameTable
 	observer Observer
 	memory   *roundMemory // nil without a store
-	mailbox  *mailbox     // nil where no other instance could write to it
 
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
@@ -309,7 +307,6 @@ func New(opts *Options) (*Runtime, error) {
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
 	rt.works.max, rt.works.maxPrincipal = o.MaxOrphans, o.MaxOrphansPerPrincipal
 	rt.frames = newFrameTable(&o)
-	rt.mailbox = newMailbox(rt)
 	return rt, nil
 }
 

@@ -24,9 +24,7 @@ func (c *Call) openRound(ctx context.Context) error {
 		return c.misregistered(ctx)
 	}
 	var err error
-	if ex.letter != nil {
-		c.principal = ex.letter.principal
-	} else if c.principal, err = rt.principal(ctx, ex.request); err != nil {
+	if c.principal, err = rt.principal(ctx, ex.request); err != nil {
 		return c.unidentified(ctx, err)
 	}
 	if ex.legacy != nil && ex.legacy.last != nil {
@@ -103,8 +101,8 @@ func (c *Call) notOpened(ctx context.Context, err error) error {
 }
 
 // refuseState tells the observer why, and the client nothing of it.
-func (c *Call) refuseState(ctx context.Context, reason string) error {
-	c.observe(ctx, Event{Kind: StateRefused, Reason: reason})
+func (l *ledger) refuseState(ctx context.Context, reason string) error {
+	l.observe(ctx, Event{Kind: StateRefused, Reason: reason})
 	return badState()
 }
 
@@ -129,7 +127,7 @@ func (c *Call) suspend() (*asked, error) {
 	if err := c.countRound(len(requests) > 0); err != nil {
 		return nil, err
 	}
-	c.st.settleWordings() // before the handler is held: it shares the entries
+	c.st.done.settleWordings() // before the handler is held: it shares the entries
 	if err := c.holdFrame(); err != nil {
 		return nil, err
 	}

@@ -21,30 +21,27 @@ import (
 
 // arrival is how the answers of a request came, where a question has a deadline.
 type arrival struct {
-	At       time.Time `json:"at"`
-	Punctual bool      `json:"punctual,omitempty"` // those that came late are left out
+	at       time.Time
+	punctual bool // those that came late are left out
 
 	before *state // they were judged, nil unless another time may have to judge them
 }
 
 // arrive is nil where no question has a deadline.
-func (c *Call) arrive() *arrival {
-	if c.st.deadlines() == nil {
+func (l *ledger) arrive() *arrival {
+	if l.st.deadlines() == nil {
 		return nil
 	}
-	if l := c.ex.letter; l != nil && l.arrival != nil {
-		return l.arrival
-	}
-	a := &arrival{At: time.Now(), Punctual: c.ex.legacy != nil || rendezvous.TaskRoundOf(c.life).IsTask()}
-	if c.remembered() && !a.Punctual {
-		a.before = c.st.unjudged()
+	a := &arrival{at: time.Now(), punctual: l.ex.legacy != nil || rendezvous.TaskRoundOf(l.life).IsTask()}
+	if l.remembered() && !a.punctual {
+		a.before = l.st.unjudged()
 	}
 	return a
 }
 
 // isLate reports whether the deadline of a question had passed when its answer came.
 func (a *arrival) isLate(p *pending) bool {
-	return p.lapses != 0 && !a.At.Before(time.UnixMilli(p.lapses))
+	return p.lapses != 0 && !a.at.Before(time.UnixMilli(p.lapses))
 }
 
 // deadlines are those of the questions that go out, nil where none has one.
@@ -87,7 +84,7 @@ func (st *state) otherTimes() []time.Time {
 // again.
 func (c *Call) rejudge(ctx context.Context, at time.Time) (ended error, claims bool) {
 	c.mu.Lock()
-	c.st, c.answered, c.arrival.At = *c.arrival.before.unjudged(), nil, at
+	c.st, c.answered, c.arrival.at = *c.arrival.before.unjudged(), nil, at
 	c.mu.Unlock()
 	settled, ended := c.judgeAnswers(ctx)
 	return ended, settled || ended != nil && endedByAnswers(ended)
@@ -96,11 +93,9 @@ func (c *Call) rejudge(ctx context.Context, at time.Time) (ended error, claims b
 // claimAnswers claims the turn for the answers of this round: as they are judged now, or else
 // as an equal request was judged that claimed it. judged is how they then end the call.
 func (c *Call) claimAnswers(ctx context.Context, ended error) (turn claim.Turn, answer claim.Answer, judged, err error) {
+	turns := c.rt.memory.turns
 	turn = c.turn(c.answersOf(ended))
-	if l := c.ex.letter; l != nil { // its answers, whatever this instance makes of them
-		turn.Fingerprint = l.Fingerprint()
-	}
-	answer, err = c.claimTurn(ctx, turn)
+	answer, err = turns.Take(ctx, turn)
 	if c.arrival == nil || c.arrival.before == nil || !errors.Is(err, claim.ErrOtherwise) {
 		return turn, answer, ended, err
 	}
@@ -110,7 +105,7 @@ func (c *Call) claimAnswers(ctx context.Context, ended error) (turn claim.Turn, 
 			continue
 		}
 		turn = c.turn(c.answersOf(judged))
-		if answer, err = c.claimTurn(ctx, turn); !errors.Is(err, claim.ErrOtherwise) {
+		if answer, err = turns.Take(ctx, turn); !errors.Is(err, claim.ErrOtherwise) {
 			return turn, answer, judged, err
 		}
 	}

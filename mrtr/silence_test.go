@@ -275,27 +275,6 @@ func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
 	}
 }
 
-// A held handler may be at an instance that is slow to take its letter up. What counts is when
-// the answers came, wherever they did.
-func TestALetterIsJudgedAsItWasSent(t *testing.T) {
-	for _, style := range []string{"coroutine", "resumable"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
-				return everyStyle(confirmedTrip(&instance{}, did))[style]
-			})
-			asked := s.tools[0].begin()
-			time.Sleep(deadline - time.Second)
-			thaw := s.all[0].freeze()
-			own := underWay(func() tripReply { return s.tools[1].round(context.Background(), "", asked.state, yesToAll(asked)) })
-			time.Sleep(2 * time.Second)
-			thaw()
-			require.Equal(t, tripReply{plan: "paid"}, <-own, style)
-			require.Equal(t, 1, s.all[0].events.entries(), "the held handler went on")
-			require.Zero(t, s.all[1].events.entries())
-		})
-	}
-}
-
 // Over a session an answer counts from when it comes, however long the other questions of its
 // round wait.
 func TestASessionWaitsForEachQuestion(t *testing.T) {

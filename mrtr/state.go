@@ -26,7 +26,7 @@ type state struct {
 	frame   string  // the token of the frame, "" where none is held
 	seen    *sender // for the observer, nil where it has nothing; the trace of round one alone is in the bytes
 	author  json.RawMessage
-	done    []entry
+	done    history
 	pending []pending
 	turns   *turns // nil for a call whose rounds are not remembered in a store
 }
@@ -38,84 +38,6 @@ type turns struct {
 	next  int    // the number that the next round which enters the handler, or ends it, claims
 	until int64  // in Unix milliseconds, the end of every state that asks for this turn
 }
-
-// entry is an answer, or the value of an effect. Entries are in the order in which
-// they happened.
-type entry struct {
-	kind    entryKind
-	key     string
-	digest  string // of the question; "" for effects, and while asked is set
-	value   json.RawMessage
-	asked   *spec // of an answer, in this round alone: its question, whose digest few calls need
-	meant   *spec // of an answer, in this entry alone: the question that the handler read it with
-	fresh   bool  // of an answer, in this round alone: it has just come
-	read    bool  // the handler read the answer, in this round; or the effect, in this entry
-	unknown bool  // of an effect: nobody knows whether it happened
-	free    bool  // of an effect: it stands whatever the answers
-}
-
-// wording is the digest of the question that was answered.
-func (e *entry) wording() string {
-	if e.asked != nil {
-		return e.asked.digest()
-	}
-	return e.digest
-}
-
-// settleWordings keeps the digests of the questions that were answered, in place of the
-// questions.
-func (st *state) settleWordings() {
-	for i := range st.done {
-		if e := &st.done[i]; e.asked != nil {
-			e.digest, e.asked = e.asked.digest(), nil
-		}
-	}
-}
-
-// happened reports whether the entry is an effect that is known to have happened.
-func (e *entry) happened() bool { return e.kind.isEffect() && !e.unknown && len(e.value) > 0 }
-
-type entryKind string
-
-func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry }
-
-// isAttempt reports whether the entry is an effect, or an attempt at one.
-func (k entryKind) isAttempt() bool { return k.isEffect() || k.isFailure() }
-
-// standsOnAnswers reports whether the entry is an effect that happened or may have, and
-// that was made from the answers before it.
-func (e *entry) standsOnAnswers() bool {
-	return !e.free && (e.kind.isEffect() || e.kind.isFailure() && e.unknown)
-}
-
-// isFailure reports whether the entry is an attempt that failed.
-func (k entryKind) isFailure() bool { return k == failedEntry || k == triedEntry }
-
-// isUndoing reports whether the entry is what became of undoing an effect.
-func (k entryKind) isUndoing() bool { return k == undoneEntry || k == keptEntry }
-
-// isValue reports whether the entry is the value of a step.
-func (k entryKind) isValue() bool { return k.isEffect() || k == knownEntry || k == skippedEntry }
-
-const (
-	answerEntry entryKind = "answer"
-	effectEntry entryKind = "effect"
-	// nestedEntry is an effect that ran inside another: code that replays the outer
-	// one need not ask for it.
-	nestedEntry entryKind = "nested"
-	// failedEntry is an effect that failed in code that replays: it meets the error,
-	// which is the value, again. triedEntry is any other attempt that failed.
-	failedEntry entryKind = "failed"
-	triedEntry  entryKind = "tried"
-	// knownEntry is a question that a step found answered already, and
-	// skippedEntry a step that was passed over.
-	knownEntry   entryKind = "known"
-	skippedEntry entryKind = "skipped"
-	// undoneEntry is an effect that was undone, or of which nobody knows whether it was,
-	// and keptEntry one that could not be. A call that has one has stopped.
-	undoneEntry entryKind = "undone"
-	keptEntry   entryKind = "kept"
-)
 
 // pending is a question that has been sent and not been answered: kept in
 // full, because an answer is judged by the question as it was sent, which the
@@ -132,8 +54,8 @@ type pending struct {
 	refusedBy string // why the handler could not read it
 }
 
-// All writes to a state are below. Elsewhere a state is read, or copied whole: from
-// a round to the goroutine of linear code, and back.
+// All writes to a state are below, and in history.go. Elsewhere a state is read, or copied
+// whole: from a round to the goroutine of linear code, and back.
 
 func newState(id, version string) state { return state{id: id, round: 1, version: version} }
 
@@ -209,7 +131,7 @@ func (st *state) file() {
 	}
 	for i := range st.pending {
 		p := &st.pending[i]
-		if e := st.answer(p.key); e != nil && p.repeats(e) {
+		if e := st.done.answer(p.key); e != nil && p.repeats(e) {
 			e.asked, e.fresh, e.read = p.spec, true, false
 			continue
 		}
@@ -222,18 +144,6 @@ func (st *state) file() {
 // repeats reports whether a question was answered as it was before.
 func (p *pending) repeats(e *entry) bool {
 	return bytes.Equal(e.value, p.answer) && e.wording() == p.digest()
-}
-
-// hasEffectOn reports whether an effect stands on an answer: that it was first tried after.
-func (st *state) hasEffectOn(answer string) bool {
-	at := st.answerAt(answer)
-	for i := range st.done {
-		e := &st.done[i]
-		if e.standsOnAnswers() && at < slices.IndexFunc(st.done, func(a entry) bool { return a.kind.isAttempt() && a.key == e.key }) {
-			return true
-		}
-	}
-	return false
 }
 
 // reopen takes back the answers of a round that were of no use. The others keep their
@@ -249,7 +159,7 @@ func (st *state) reopen(pending []pending) {
 }
 
 func (st *state) forget(key string) {
-	if i := st.answerAt(key); i >= 0 {
+	if i := st.done.answerAt(key); i >= 0 {
 		st.done = append(st.done[:i:i], st.done[i+1:]...)
 	}
 }
@@ -281,87 +191,6 @@ func (st *state) tried(attempt entry) {
 		}
 	}
 	st.record(entry{kind: triedEntry, key: attempt.key, unknown: attempt.unknown, free: attempt.free})
-}
-
-// inDoubt reports whether nobody knows if an effect happened that was attempted.
-func (st *state) inDoubt(key string) bool {
-	doubtful := false
-	for i := range st.done {
-		e := &st.done[i]
-		switch {
-		case e.key != key:
-		case e.kind.isEffect():
-			return false
-		default:
-			doubtful = doubtful || e.kind.isFailure() && e.unknown
-		}
-	}
-	return doubtful
-}
-
-// undoing is what became of undoing an effect, nil where nobody tried.
-func (st *state) undoing(key string) (last *entry) {
-	for i := range st.done {
-		if e := &st.done[i]; e.key == key && e.kind.isUndoing() {
-			last = e
-		}
-	}
-	return last
-}
-
-// isFree reports whether an effect stands whatever the answers.
-func (st *state) isFree(key string) bool {
-	return slices.ContainsFunc(st.done, func(e entry) bool { return e.key == key && e.free })
-}
-
-// settleDoubt notes that the attempts at an effect are known not to have happened.
-func (st *state) settleDoubt(key string) {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind.isFailure() && e.key == key {
-			e.unknown = false
-		}
-	}
-}
-
-// noteRead notes that the handler read an answer or an effect.
-func (e *entry) noteRead() { e.read = true }
-
-// mean notes the question that the handler reads an answer with, and reports whether it
-// is the only one under this key.
-func (e *entry) mean(q *spec) bool {
-	if e.meant == nil {
-		e.meant = q
-	}
-	return e.meant.sameWords(q)
-}
-
-// enterAnew forgets what an entry of the handler has read.
-func (st *state) enterAnew() {
-	for i := range st.done {
-		e := &st.done[i]
-		e.meant, e.read = nil, e.read && e.kind == answerEntry
-	}
-}
-
-// nest makes the effects since an index part of the one that ran around them: code
-// that replays the outer effect need not ask for them.
-func (st *state) nest(since int) {
-	for i := since; i < len(st.done); i++ {
-		if e := &st.done[i]; e.kind == effectEntry {
-			e.kind = nestedEntry
-		}
-	}
-}
-
-// release lets inner effects be asked for again in this entry, since the one that ran
-// around them failed and may be tried again.
-func (st *state) release(claimed map[string]bool) {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind == nestedEntry {
-			e.read = false
-			delete(claimed, e.key)
-		}
-	}
 }
 
 // unshare separates the entries from those of the state that this is a copy of.
@@ -447,34 +276,6 @@ func (st *state) keepForms() {
 	}
 }
 
-// answer finds the answer to a question, nil if there is none.
-func (st *state) answer(key string) *entry {
-	if i := st.answerAt(key); i >= 0 {
-		return &st.done[i]
-	}
-	return nil
-}
-
-// answerAt is the index of an answer in the history, -1 if there is none.
-func (st *state) answerAt(key string) int {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind == answerEntry && e.key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-// hasEffects reports whether an effect has happened, or may have.
-func (st *state) hasEffects() bool {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind.isEffect() || e.unknown {
-			return true
-		}
-	}
-	return false
-}
-
 // takeOver adds the entries that an earlier run of this turn left behind.
 func (st *state) takeOver(effects []entry) { st.done = append(st.done, effects...) }
 
@@ -494,27 +295,4 @@ func (st *state) weight() int {
 		sum += int(unsafe.Sizeof(spec{})) + len(p.key) + len(p.message) + len(p.url) + len(p.schema) + len(p.fallback()) + len(p.note) + len(p.answer)
 	}
 	return sum
-}
-
-// countEffects counts the entries that are no answers. They are never taken away, and
-// keep their order.
-func (st *state) countEffects() (n int) {
-	for i := range st.done {
-		if st.done[i].kind != answerEntry {
-			n++
-		}
-	}
-	return n
-}
-
-// effectsSince are the entries that are no answers, after the first n.
-func (st *state) effectsSince(n int) (effects []entry) {
-	for i := range st.done {
-		if e := st.done[i]; e.kind != answerEntry {
-			if n--; n < 0 {
-				effects = append(effects, e)
-			}
-		}
-	}
-	return effects
 }

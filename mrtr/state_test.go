@@ -162,7 +162,7 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 func TestStatesAreShort(t *testing.T) {
 	rt, err := New(nil)
 	require.NoError(t, err)
-	c := &Call{rt: rt, target: &target{version: "0f1e2d3c4b5a"}}
+	c := &Call{ledger: &ledger{rt: rt, target: &target{version: "0f1e2d3c4b5a"}}}
 	c.st = newState(newID(), "0f1e2d3c4b5a")
 	c.st.open([]*spec{Choose("units", "Which units?", Choices("metric", "imperial")...).spec})
 	c.st.countRound(true)
@@ -214,7 +214,7 @@ func FuzzHostileTexts(f *testing.F) {
 		}
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
-		c := &Call{rt: rt, target: &target{version: "v"}}
+		c := &Call{ledger: &ledger{rt: rt, target: &target{version: "v"}}}
 		c.st = newState("c", "v")
 		c.st.carry(quoted)
 		var specs []*spec
@@ -242,8 +242,8 @@ func FuzzHostileTexts(f *testing.F) {
 		back, ok, err := c.openState(token)
 		require.NoError(t, err)
 		require.True(t, ok)
-		idem := c.st.answersBefore("another", false)
-		require.Equal(t, idem, back.answersBefore("another", false))
+		idem := c.st.done.answersBefore("another", false)
+		require.Equal(t, idem, back.done.answersBefore("another", false))
 		for i := range specs {
 			sent, asked := back.pending[i], c.st.pending[i]
 			require.Equal(t, asked.digest(), sent.digest())

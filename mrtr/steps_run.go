@@ -234,7 +234,7 @@ func (l *stepList[In, Out]) goBack(at *At[In], i int) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if followed && !c.mayGoBack(c.st.answerAt(l.steps[i].key)) || c.st.hasEffectOn(l.steps[i].key) {
+	if followed && !c.mayGoBack(c.st.done.answerAt(l.steps[i].key)) || c.st.done.hasEffectOn(l.steps[i].key) {
 		return false
 	}
 	for j := next; j < len(l.steps); j++ {

@@ -149,26 +149,26 @@ func (c *Call) collectStops(ctx context.Context, r round) (_ []stop, refused err
 
 // stop undoes the effects of a call that has stopped. Where an effect still runs, which a
 // goroutine of the handler's has left behind, that waits for it, and the request does not.
-func (c *Call) stop(ctx context.Context, stops []stop, err error) {
-	end := c.effectsEnd()
+func (l *ledger) stop(ctx context.Context, stops []stop, err error) {
+	end := l.effectsEnd()
 	var waiting []stop
 	for _, s := range slices.Backward(stops) {
-		if !c.beginUndo(ctx, s.key) {
+		if !l.beginUndo(ctx, s.key) {
 			continue
 		}
 		if end != nil {
-			c.leaveUndoing(s.key)
+			l.leaveUndoing(s.key)
 			waiting = append(waiting, s)
 			continue
 		}
-		c.undo(ctx, s, err)
-		c.journalEnd(openUndoing(s.key))
+		l.undo(ctx, s, err)
+		l.journalEnd(openUndoing(s.key))
 	}
 	if len(waiting) > 0 {
 		go func() {
 			<-end
 			for _, s := range waiting {
-				c.undo(ctx, s, err)
+				l.undo(ctx, s, err)
 			}
 		}()
 	}
@@ -177,56 +177,56 @@ func (c *Call) stop(ctx context.Context, stops []stop, err error) {
 // wasUndoing reports whether an earlier run of the turn has begun to undo its effects. Its
 // call has stopped then, and must not complete, whatever its handler would do now. The rest
 // is undone here, but for the effect whose undoing was cut off.
-func (c *Call) wasUndoing() bool {
-	return c.currentClaim() != nil && slices.ContainsFunc(c.st.done, func(e entry) bool { return e.kind.isUndoing() })
+func (l *ledger) wasUndoing() bool {
+	return l.currentClaim() != nil && slices.ContainsFunc(l.st.done, func(e entry) bool { return e.kind.isUndoing() })
 }
 
 // beginUndo notes that an effect is about to be undone. It is false where that must not
 // run: another instance has done it, or began it and was cut off, or has taken the turn
 // over, or the store cannot tell.
-func (c *Call) beginUndo(ctx context.Context, key string) bool {
-	c.mu.Lock()
-	done := c.st.undoing(key) != nil
-	c.mu.Unlock()
-	if cl := c.currentClaim(); cl != nil && !done {
+func (l *ledger) beginUndo(ctx context.Context, key string) bool {
+	l.mu.Lock()
+	done := l.st.done.undoing(key) != nil
+	l.mu.Unlock()
+	if cl := l.currentClaim(); cl != nil && !done {
 		if errors.Is(cl.brokenBy(), errGivenUp) { // the turn has its outcome
 			return true
 		}
 	}
-	return !done && c.journalStart(context.WithoutCancel(ctx), openUndoing(key)) == nil
+	return !done && l.journalStart(context.WithoutCancel(ctx), openUndoing(key)) == nil
 }
 
 // leaveUndoing notes that nobody knows whether an effect is undone.
-func (c *Call) leaveUndoing(key string) {
-	c.undid(entry{kind: undoneEntry, key: key, unknown: true})
+func (l *ledger) leaveUndoing(key string) {
+	l.undid(entry{kind: undoneEntry, key: key, unknown: true})
 }
 
 // undid records what became of undoing an effect. The handler's goroutine may still write to
 // its own history.
-func (c *Call) undid(undo entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.st.unshare()
-	c.st.record(undo)
+func (l *ledger) undid(undo entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.st.unshare()
+	l.st.record(undo)
 }
 
 // mayHaveHappened reports whether there is anything to undo of an effect. One that outlived
 // its round is in the history of the handler's goroutine alone.
-func (c *Call) mayHaveHappened(key string) bool {
-	c.mu.Lock()
-	u := c.running
-	happened := slices.ContainsFunc(c.st.done, func(e entry) bool { return e.key == key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
-	c.mu.Unlock()
+func (l *ledger) mayHaveHappened(key string) bool {
+	l.mu.Lock()
+	u := l.running
+	happened := slices.ContainsFunc(l.st.done, func(e entry) bool { return e.key == key && (e.kind.isEffect() || e.kind.isFailure() && e.unknown) })
+	l.mu.Unlock()
 	return happened || u != nil && u.of != nil && u.of.mayHaveHappened(key)
 }
 
 // undo runs a function of OnStop, which is an effect, and records how it ended.
-func (c *Call) undo(ctx context.Context, s stop, err error) {
+func (l *ledger) undo(ctx context.Context, s stop, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultWithin)
 	defer cancel()
-	c.mu.Lock()
-	idem := c.st.id + "!" + c.st.answersBefore(s.key, c.st.isFree(s.key)) + "!" + s.key
-	c.mu.Unlock()
+	l.mu.Lock()
+	idem := l.st.id + "!" + l.st.done.answersBefore(s.key, l.st.done.isFree(s.key)) + "!" + s.key
+	l.mu.Unlock()
 	known, began := false, time.Now()
 	failed := guard(func() error {
 		failed := s.undo(ctx, idem, err)
@@ -244,17 +244,17 @@ func (c *Call) undo(ctx context.Context, s stop, err error) {
 		outcome.kind = keptEntry
 		e.Kind, e.Err, e.Reason = StopFailed, failed, "it could not be undone"
 	}
-	c.undid(outcome)
-	if failed != nil || c.mayHaveHappened(s.key) {
-		c.observe(ctx, e)
+	l.undid(outcome)
+	if failed != nil || l.mayHaveHappened(s.key) {
+		l.observe(ctx, e)
 	}
 }
 
 // runStops undoes the effects of a call that no request waits for, and that no store
 // remembers.
-func (c *Call) runStops(ctx context.Context, stops []stop, err error) {
+func (l *ledger) runStops(ctx context.Context, stops []stop, err error) {
 	for _, s := range slices.Backward(stops) {
-		c.undo(ctx, s, err)
+		l.undo(ctx, s, err)
 	}
 }
 

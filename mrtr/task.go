@@ -86,7 +86,7 @@ func (t *target) forToolsAlone() {
 // of a task too.
 func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 	p := c.target.task
-	if p == (rendezvous.TaskPolicy{}) || c.ex.letter != nil {
+	if p == (rendezvous.TaskPolicy{}) {
 		return nil, nil
 	}
 	r := rendezvous.TaskRoundOf(ctx)
@@ -119,11 +119,11 @@ func (c *Call) offerTask(ctx context.Context) (*asked, error) {
 
 // task is the round as package tasks knows it, nil unless the call is a task or may become
 // one.
-func (c *Call) task() *rendezvous.TaskRound {
-	if c.target.task == (rendezvous.TaskPolicy{}) {
+func (l *ledger) task() *rendezvous.TaskRound {
+	if l.target.task == (rendezvous.TaskPolicy{}) {
 		return nil
 	}
-	return rendezvous.TaskRoundOf(c.life)
+	return rendezvous.TaskRoundOf(l.life)
 }
 
 // heedTask cancels the context of a round when its task is cancelled.
@@ -145,19 +145,19 @@ func taskCancelled() *Error {
 }
 
 // endsTask is the error of a round that ends its call because the task was cancelled.
-func (c *Call) endsTask() error {
-	if r := c.task(); r != nil && r.Ending() {
+func (l *ledger) endsTask() error {
+	if r := l.task(); r != nil && r.Ending() {
 		return taskCancelled()
 	}
 	return nil
 }
 
 // isTaskCancelled reports whether the task was cancelled while this round ran.
-func (c *Call) isTaskCancelled(ctx context.Context) bool {
+func (l *ledger) isTaskCancelled(ctx context.Context) bool {
 	if ctx.Err() == nil {
 		return false
 	}
-	r := c.task()
+	r := l.task()
 	return r != nil && r.Cancelled()
 }
 

@@ -2,9 +2,7 @@ package mrtr
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,8 +15,8 @@ import (
 // A turn is a round that enters the handler or ends the call. With a store each turn
 // runs for one request, and the others that ask for it get the same result.
 
-// turnClaim is the claim of the round that runs a turn. The call of the round and that
-// of its linear run share it.
+// turnClaim is the claim of the round that runs a turn. The ledger of the round and
+// that of its linear run share it.
 type turnClaim struct {
 	held *claim.Held
 	turn claim.Turn
@@ -28,7 +26,7 @@ type turnClaim struct {
 	mu     sync.Mutex
 	open   []entry // effects noted as begun that have not ended
 	broken error   // the turn cannot have a result any more
-	runner *Call   // that of its linear run, or its own
+	runner *ledger // that of its linear run, or its own
 	// effects counts those that run, and until is when the last of them is to end.
 	effects int
 	until   time.Time
@@ -57,7 +55,7 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 		out, err = c.recall(ctx, answer, to)
 		return out, true, err
 	}
-	cl := &turnClaim{held: answer.Held, turn: turn, base: c.st.countEffects(), runner: c}
+	cl := &turnClaim{held: answer.Held, turn: turn, base: c.st.done.countEffects(), runner: c.ledger}
 	if err := c.takeOn(cl); err != nil {
 		c.phase = elsewhere
 		cl.held.LetGo(ctx, answer.Left)
@@ -74,25 +72,7 @@ func (c *Call) takeTurn(ctx context.Context, ended *error, to round) (out *asked
 	}
 	c.observe(ctx, Event{Kind: kind})
 	c.doubtUndoings(ctx)
-	if judged != nil && c.ex.letter != nil {
-		// Its functions of OnStop come with it: a drain may let go of it at any moment.
-		if c.linear = c.rt.frames.take(c.st.frame); c.linear == nil && c.target.replays {
-			return nil, true, &Error{Reason: FrameGone} // whoever sent the letter replays it
-		}
-	}
 	return nil, false, nil
-}
-
-// claimTurn claims a turn, takes it up from its letter, or gets its outcome.
-func (c *Call) claimTurn(ctx context.Context, turn claim.Turn) (answer claim.Answer, err error) {
-	turns := c.rt.memory.turns
-	if l := c.ex.letter; l != nil {
-		return turns.TakeUp(ctx, turn, l.Delivery)
-	}
-	if turn.Letter, err = c.letter(turn.Expires); err != nil {
-		return answer, err
-	}
-	return turns.Take(ctx, turn)
 }
 
 // answersOf is the fingerprint of the judged answers of a round: of their meaning,
@@ -123,25 +103,25 @@ func endedByAnswers(err error) bool {
 }
 
 // turnRefused answers a request that neither runs its turn nor gets its result.
-func (c *Call) turnRefused(ctx context.Context, err error) error {
+func (l *ledger) turnRefused(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, claim.ErrOtherwise):
-		c.observe(ctx, Event{Kind: RoundRefused, Reason: "other answers than those that the round was claimed with"})
+		l.observe(ctx, Event{Kind: RoundRefused, Reason: "other answers than those that the round was claimed with"})
 		return invalidParams("This round was answered before, and otherwise." + sendThose)
 	case errors.Is(err, claim.ErrInFlight):
-		c.observe(ctx, Event{Kind: RoundRefused, Reason: "an equal request is still running"})
+		l.observe(ctx, Event{Kind: RoundRefused, Reason: "an equal request is still running"})
 		return sendAgain("This round is still running", " for its result", "in_flight")
 	case errors.Is(err, errTooManyOrphans):
-		c.observe(ctx, Event{Kind: RoundRefused, Reason: err.Error()})
+		l.observe(ctx, Event{Kind: RoundRefused, Reason: err.Error()})
 		return sendAgain("This request was not begun: too many of your earlier ones still run", " later", "busy")
 	case errors.Is(err, store.ErrForgotten):
-		c.rt.memory.forgotten()
-		return c.refuseState(ctx, forgottenContents)
+		l.rt.memory.forgotten()
+		return l.refuseState(ctx, forgottenContents)
 	case ctx.Err() != nil:
-		c.observe(ctx, Event{Kind: RoundRefused, Reason: clientLeft})
+		l.observe(ctx, Event{Kind: RoundRefused, Reason: clientLeft})
 		return ctx.Err()
 	}
-	return c.storeFailed(ctx, err)
+	return l.storeFailed(ctx, err)
 }
 
 // clientLeft is the reason of a round that was not begun, and is nobody's fault.
@@ -151,14 +131,14 @@ const forgottenContents = "the store does not have the contents that its call re
 
 // storeFailed answers a request that the store could not be asked about. The client may
 // send the same request again, also if its round has begun: it goes on there.
-func (c *Call) storeFailed(ctx context.Context, err error) error {
+func (l *ledger) storeFailed(ctx context.Context, err error) error {
 	reason := "store_unavailable"
 	if errors.Is(err, store.ErrFull) {
 		reason = "store_full"
 	}
-	c.observe(ctx, Event{Kind: RoundRefused, Reason: reason, Err: err})
+	l.observe(ctx, Event{Kind: RoundRefused, Reason: reason, Err: err})
 	was := "not begun"
-	if c.currentClaim() != nil {
+	if l.currentClaim() != nil {
 		was = "not completed"
 	}
 	return sendAgain("This request was "+was+": the server cannot remember it now", "", reason)
@@ -166,9 +146,7 @@ func (c *Call) storeFailed(ctx context.Context, err error) error {
 
 // recall answers a request with the outcome of the turn that another one ran.
 func (c *Call) recall(ctx context.Context, answer claim.Answer, to round) (*asked, error) {
-	if !answer.Sent { // else whoever took the letter has reported them
-		c.reportAnswers(ctx, AnswerRepeated)
-	}
+	c.reportAnswers(ctx, AnswerRepeated)
 	if answer.Unknown {
 		left := state{done: readEffects(answer.Left)}
 		done := left.outcome(nil)
@@ -255,143 +233,11 @@ func (c *Call) releases(ctx context.Context, err error) bool {
 		case FrameGone: // it does not come back, and nobody may go on in a handler that wakes up
 			return c.target.replays
 		case Diverged: // its effects stand on other answers, and nobody goes on with them
-			return !c.st.hasEffects()
+			return !c.st.done.hasEffects()
 		}
 		return true
 	}
 	var misused *UsageError
 	var r interface{ ToolErrorRetryable() bool }
 	return errors.As(err, &misused) && misused != errExited || errors.As(err, &r) && r.ToolErrorRetryable()
-}
-
-// leftovers are the effects of a turn that ends without an outcome.
-func (c *Call) leftovers(cl *turnClaim) json.RawMessage {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return c.leaving(cl)
-}
-
-// leaving returns the effects of a turn for whoever goes on: those that have ended, and
-// those that are open, which are in doubt then. Failures after the last effect that happened
-// or may have are left out, so that the code does not meet them again. Those before it
-// stay, since they decided the way to it: the first card was refused, and the second one
-// charged. The caller holds cl.mu.
-func (c *Call) leaving(cl *turnClaim) json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	entries, open := c.st.effectsSince(cl.base), slices.Clone(cl.open)
-	for _, key := range slices.Sorted(maps.Keys(c.running.keys())) {
-		if !slices.ContainsFunc(open, func(e entry) bool { return e.key == key && e.kind == triedEntry }) {
-			open = append(open, openEffect(key, false))
-		}
-	}
-	for end := len(entries); len(open) == 0 && end > 0 && entries[end-1].kind.isFailure(); {
-		end--
-		if e := entries[end]; e.unknown {
-			open = append(open, openEffect(e.key, e.free))
-		}
-		entries = entries[:end]
-	}
-	return writeEffects(append(entries, open...))
-}
-
-func (cl *turnClaim) brokenBy() error {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.broken
-}
-
-// With a store, the effects of a round that can run again are noted before they begin
-// and when they have ended, so that none of them happens twice.
-
-// journalStart notes that an effect is about to begin. Where that fails it must not, and
-// the round has no result.
-func (c *Call) journalStart(ctx context.Context, open entry) error {
-	cl := c.currentClaim()
-	if cl == nil {
-		return nil
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if cl.broken != nil {
-		return cl.broken
-	}
-	if !c.target.again {
-		return nil
-	}
-	cl.open = append(cl.open, open)
-	err := cl.held.Note(ctx, c.leaving(cl))
-	if err == nil {
-		return nil
-	}
-	cl.close(open)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	cl.broken = err
-	if !errors.Is(err, claim.ErrFenced) {
-		cl.broken = c.turnRefused(ctx, err)
-	}
-	return cl.broken
-}
-
-// journalEnd notes that an effect has ended, with the outcome that the state has.
-func (c *Call) journalEnd(open entry) {
-	cl := c.currentClaim()
-	if cl == nil {
-		return
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if !cl.close(open) || cl.broken != nil {
-		return
-	}
-	if !cl.held.Ended(c.leaving(cl)) {
-		cl.broken = claim.ErrFenced
-	}
-}
-
-func (c *Call) breakTurn(err error) {
-	if cl := c.currentClaim(); cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		if cl.broken == nil {
-			cl.broken = err
-		}
-	}
-}
-
-func (c *Call) currentClaim() *turnClaim {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.claim
-}
-
-// An effect that has begun, or the undoing of one, stands in the record of its turn as one
-// in doubt, until it has ended.
-
-func openEffect(key string, free bool) entry {
-	return entry{kind: triedEntry, key: key, unknown: true, free: free}
-}
-
-func openUndoing(key string) entry { return entry{kind: undoneEntry, key: key, unknown: true} }
-
-// close takes an effect from those that have begun. The caller holds cl.mu.
-func (cl *turnClaim) close(open entry) bool {
-	i := slices.IndexFunc(cl.open, func(e entry) bool { return e.kind == open.kind && e.key == open.key })
-	if i < 0 {
-		return false
-	}
-	cl.open = slices.Delete(cl.open, i, i+1)
-	return true
-}
-
-// journalDrop forgets an effect that has ended without one, for the record of a turn that
-// is let go of.
-func (c *Call) journalDrop(open entry) {
-	if cl := c.currentClaim(); cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		cl.close(open)
-	}
 }

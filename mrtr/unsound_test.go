@@ -51,8 +51,8 @@ func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.Call
 	return res, err
 }
 
-// An error or a result that panics when it is read ends its call, on the instance that
-// holds its frame too, where no layer stands around it. Its turn does not stay claimed.
+// An error or a result that panics when it is read ends its call, where its frame is held and
+// where it is replayed. Its turn does not stay claimed.
 func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 	for explanation, handler := range badlyEnded() {
 		t.Run(explanation, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 			var tools [2]mcp.ToolHandlerFor[tripIn, sour]
 			for i := range tools {
 				rt := newTripRuntime(t, &mrtr.Options{Store: shared})
-				tools[i] = mrtr.Tool(rt, mrtr.Coroutine(handler), nil)
+				tools[i] = mrtr.Tool(rt, mrtr.Resumable(handler), nil)
 			}
 			for _, at := range []int{0, 1} { // where the frame is, and elsewhere
 				asked, err := sendSour(tools[0], "")

@@ -208,7 +208,7 @@ func (t *workTable) enter(w *work, c *Call) error {
 	if c.principal == "" {
 		most = t.max - t.max/4
 	}
-	if c.ex.letter == nil && (t.count >= t.max || t.orphans[c.principal] >= most) {
+	if t.count >= t.max || t.orphans[c.principal] >= most {
 		return errTooManyOrphans
 	}
 	if t.all == nil {
@@ -221,9 +221,9 @@ func (t *workTable) enter(w *work, c *Call) error {
 
 var errTooManyOrphans = errors.New("too many rounds run whose clients have left")
 
-// abandon counts a round whose client has left. It returns a call that names the round for
+// abandon counts a round whose client has left. It returns a ledger that names the round for
 // an event, nil where it has ended meanwhile.
-func (t *workTable) abandon(w *work) *Call {
+func (t *workTable) abandon(w *work) *ledger {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, runs := t.all[w]; !runs {
@@ -232,7 +232,7 @@ func (t *workTable) abandon(w *work) *Call {
 	w.orphan = true
 	t.count++
 	t.orphans[w.principal]++
-	return &Call{principal: w.principal, st: state{id: w.call, round: w.round}}
+	return &ledger{principal: w.principal, st: state{id: w.call, round: w.round}}
 }
 
 // leave counts out a round that has ended, if it was counted in.
@@ -294,23 +294,5 @@ func (w *work) release(cl *turnClaim) {
 	if w.timer != nil {
 		w.timer.Stop()
 		w.timer = nil
-	}
-}
-
-// ran counts an effect of the turn, for the time until which it may run; begun is false
-// when it has ended.
-func (cl *turnClaim) ran(until time.Time, begun bool) {
-	if cl == nil {
-		return
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	if !begun {
-		cl.effects--
-		return
-	}
-	cl.effects++
-	if until.After(cl.until) {
-		cl.until = until
 	}
 }

@@ -19,7 +19,8 @@
 //   - A task that nobody polls is not taken over: it waits for its next poll.
 //   - The session that a handler sees after a takeover is that of the request which took the
 //     task over.
-//   - A coroutine ends with its process, and its task says so.
+//   - A coroutine goes on only at the instance that holds it: if another one gets the answers,
+//     or its process has ended, its task ends and says so.
 //   - OnStop runs when a task is cancelled. When one expires that waits, it runs in a coroutine
 //     alone, at the end of its FrameTTL.
 package tasks

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,59 +115,6 @@ func (c *cell) freeze(ctx context.Context, point fleet.Point) string {
 		fault.Failf("two receipts: %v, then %v", taken.Receipt, r.Receipt)
 	}
 	return said + ", then " + r.Class
-}
-
-// The fates of the process that holds the frame, when a request for it comes to
-// another one.
-const (
-	holderAlive       fleet.Point = "alive"
-	holderSlow        fleet.Point = "slow"
-	holderFrozen      fleet.Point = "frozen"
-	holderKilled      fleet.Point = "killed"
-	holderKilledAtIt  fleet.Point = "killed at work"
-	holderKilledAfter fleet.Point = "killed after the effect"
-)
-
-var (
-	held  = []fleet.Row{fleet.Find("coroutine"), fleet.Find("resumable")}
-	fates = []fleet.Point{holderAlive, holderSlow, holderFrozen, holderKilled, holderKilledAtIt, holderKilledAfter}
-)
-
-// longestElsewhere bounds the answer: the wait for the holder, and for its lease.
-const longestElsewhere = 30 * time.Second
-
-// elsewhere sends the last request of a call to another process than the one that holds
-// its handler, with nothing but the store between them: how often the effect happened, the
-// answer, and, of a frozen process, the answer to the same request when it wakes.
-func (c *cell) elsewhere(ctx context.Context, holder fleet.Point) string {
-	holding := c.job
-	switch holder {
-	case holderSlow:
-		c.order += "/ok/1s"
-	case holderKilledAtIt:
-		holding.Point = fleet.AfterClaim
-	case holderKilledAfter:
-		holding.Point = fleet.AfterEffect
-	}
-	first, next, request := c.asked(ctx, holding)
-	fault.Must(next.Ask(ctx, "another")) // it has started
-	switch holder {
-	case holderKilled:
-		first.End()
-	case holderFrozen:
-		fault.Check(first.HaltItself(ctx))
-	}
-	began := time.Now()
-	a := fault.Must(next.Settle(ctx, request))
-	if took := time.Since(began); took > longestElsewhere {
-		fault.Failf("the answer took %v", took)
-	}
-	said := c.say(a)
-	if holder != holderFrozen {
-		return said
-	}
-	fault.Check(first.Thaw())
-	return said + ", then " + c.say(fault.Must(next.Settle(ctx, request)))
 }
 
 // say counts the effects beside an answer.

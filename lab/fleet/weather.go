@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +29,6 @@ const (
 	Create
 	Update
 	Get
-	Inbox // any of a letter, which is no part of a round
 )
 
 func (s Tapped) Epoch(ctx context.Context) (e string, err error) {
@@ -41,32 +39,25 @@ func (s Tapped) Epoch(ctx context.Context) (e string, err error) {
 func (s Tapped) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
 	value = bytes.Clone(value)
 	late := func() error { _, err := s.Store.Create(context.WithoutCancel(ctx), key, value, ttl); return err }
-	err = s.Around(ctx, of(key, Create), func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
+	err = s.Around(ctx, Create, func() (err error) { at, err = s.Store.Create(ctx, key, value, ttl); return }, late)
 	return at, err
 }
 
 func (s Tapped) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (next store.Revision, err error) {
 	value = bytes.Clone(value)
 	late := func() error { _, err := s.Store.Update(context.WithoutCancel(ctx), key, at, value, ttl); return err }
-	err = s.Around(ctx, of(key, Update), func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
+	err = s.Around(ctx, Update, func() (err error) { next, err = s.Store.Update(ctx, key, at, value, ttl); return }, late)
 	return next, err
 }
 
 func (s Tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
-	err = s.Around(ctx, of(key, Get), func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
+	err = s.Around(ctx, Get, func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
 	return value, at, err
 }
 
 // Wait is that of the store: embedding alone would hide that it is a Watcher.
 func (s Tapped) Wait(ctx context.Context, key store.Key, at store.Revision) error {
 	return store.Wait(ctx, s.Store, key, at)
-}
-
-func of(key store.Key, op Operation) Operation {
-	if strings.HasPrefix(key.Name, "inbox.") {
-		return Inbox
-	}
-	return op
 }
 
 // Shared is a store of one process that looks like one of several.

@@ -38,7 +38,7 @@ var lines = []line{
 	{file: table, old: `r.lease+2*t.Skew`, new: `r.lease+t.Skew`},
 	{file: table, old: `> r.lease+2*t.Skew`, new: `> 100*r.lease+2*t.Skew`},
 	{file: table, old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`, new: `case r.fingerprint == "-":`},
-	{file: table, old: `(r.status == free || r.status == sent) && h.fenced`, new: `r.status == sent && h.fenced`},
+	{file: table, old: `r.status == free && h.fenced`, new: `h == nil`},
 	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!r.notes ||`},
 	{file: table, old: `!h.turn.Again || !r.notes ||`, new: `!h.turn.Again ||`},
 	{file: table, old: `r.cutOff+1 >= t.MaxAttempts`, new: `r.cutOff >= t.MaxAttempts`},

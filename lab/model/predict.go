@@ -305,10 +305,8 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 	}
 	if s.tool.style.holds() {
 		alive := s.frame.alive(w.instance(s), time.Now())
-		if s.turn > 0 && !parks && (alive || s.frame != nil && s.frame.holder != w.instance(s)) {
-			if alive {
-				s.frame.expires = time.Now().Add(frameLife)
-			}
+		if s.turn > 0 && !parks && alive {
+			s.frame.expires = time.Now().Add(frameLife)
 			w.open(p, s)
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // With a store, a round runs once: whoever sends its request again gets the outcome, and
@@ -61,11 +60,6 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 	effects, doubts := len(s.effects), len(s.doubts)
 	if t.left != nil {
 		s.take(t.left)
-	}
-	if f := s.frame; f != nil && f.alive(f.holder, time.Now()) {
-		if at := slices.Index(w.site.instances[:], f.holder); at >= 0 {
-			s.at = at
-		}
 	}
 	t.given, t.cut = given, false
 	if answered {

@@ -183,7 +183,8 @@ func (p *peer) pump() {
 	for {
 		_, text, err := p.ReadMessage()
 		var m rpc
-		if p.err = cmp.Or(err, json.Unmarshal(text, &m)); p.err != nil {
+		if err = cmp.Or(err, json.Unmarshal(text, &m)); err != nil {
+			p.err = err
 			return
 		}
 		p.in <- m
@@ -193,7 +194,9 @@ func (p *peer) pump() {
 func (p *peer) next() rpc {
 	p.t.Helper()
 	m, ok := <-p.in
-	require.True(p.t, ok, "%v", p.err)
+	if !ok {
+		require.NoError(p.t, p.err)
+	}
 	return m
 }
 

@@ -63,7 +63,7 @@ func TestCutOff(t *testing.T) {
 			base, cancel := context.WithCancel(t.Context())
 			s.base = base
 			p, _ := s.connect("")
-			p.send(call("1", "echo", `"`+strings.Repeat("x", 1<<20)+`"`))
+			p.send(call("1", "echo", `"`+strings.Repeat("x", 1<<17)+`"`))
 			p.send(call("2", "echo", "{}"))
 			s.wait(p, "3")
 			p.send(call("3", "wait", "3")) // again

@@ -22,7 +22,6 @@ type Held struct {
 	unsure bool           // a later write may have been done, or may yet be
 	fenced bool           // another request holds the turn
 	ended  bool
-	sent   bool // the record has its letter
 	beat   *time.Timer
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.
@@ -243,7 +242,7 @@ func (h *Held) sealed() ([]byte, time.Duration, error) {
 	if h.encoded == nil {
 		h.encoded = h.buffer[:0]
 	}
-	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)+len(h.record.letter)))
+	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)))
 	ttl := min(max(h.turn.Expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
 	value, err := h.table.seal(h.turn.Key, h.encoded)
 	return value, ttl, err

@@ -21,9 +21,6 @@ const (
 	// running: the holder runs the turn, and writes the record again every third of
 	// a lease.
 	running status = "running"
-	// sent: the turn is left to the instance that holds its handler, with a letter. Without
-	// one that instance does not have it, and whoever comes next goes on.
-	sent status = "sent"
 	// free: the holder let go of the turn. Whoever comes next goes on.
 	free status = "free"
 	// done: the turn has its result.
@@ -41,7 +38,6 @@ type record struct {
 	cutOff      int  // the runs before this one that ended without a word
 	effects     json.RawMessage
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
-	letter      json.RawMessage // of one that is sent
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -55,7 +51,6 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Number("cut", r.cutOff)
 	w.Raw("effects", r.effects)
 	w.Raw("result", r.result)
-	w.Raw("letter", r.letter)
 	return w.End()
 }
 
@@ -70,7 +65,6 @@ func readRecord(b []byte) (r record, _ error) {
 	r.cutOff = in.Number("cut")
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
-	r.letter = in.Raw("letter")
 	if format != recordFormat || !in.End() {
 		return record{}, errOtherRelease
 	}
@@ -80,7 +74,7 @@ func readRecord(b []byte) (r record, _ error) {
 // freed is the record of a turn that its holder lets go of. One that has done
 // nothing binds nobody to its answers.
 func (r record) freed() record {
-	r.status, r.result, r.letter = free, nil, nil
+	r.status, r.result = free, nil
 	if len(r.effects) == 0 {
 		r.fingerprint = ""
 	}

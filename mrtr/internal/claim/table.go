@@ -17,7 +17,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +59,6 @@ type Table struct {
 	// then, and cannot be dead, so that it needs no lease and no notes.
 	local    bool
 	seen     sightings
-	outbox   outbox
 	sweeper  store.Sweeper // nil where the store drops expired records by itself
 	sweepDue atomic.Bool
 
@@ -75,7 +73,7 @@ type Table struct {
 
 // New makes a Table. Close it.
 func New(o Options) *Table {
-	t := &Table{Options: o, name: rand.Text()[:16] + ".", outbox: outbox{writing: make(chan struct{}, 1), waiting: map[store.Key]*batch{}}}
+	t := &Table{Options: o, name: rand.Text()[:16] + "."}
 	_, t.instant = o.Store.(*store.Memory)
 	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -103,9 +101,6 @@ type Turn struct {
 	// Again tells that this handler can go on where a run was cut off: it notes its
 	// effects.
 	Again bool
-	// Letter leaves the turn to the instance that holds its handler. Nil where that is
-	// this one, or none.
-	Letter *Letter
 }
 
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
@@ -119,8 +114,6 @@ type Answer struct {
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
 	Result json.RawMessage
-	// Sent: another instance ran the turn for this request.
-	Sent bool
 	// Unknown tells that the turn was cut off, and that it cannot go on.
 	Unknown bool
 }
@@ -138,26 +131,17 @@ var (
 	ErrFenced = errors.New("another request has taken over the turn")
 )
 
-// Take claims a turn, or waits for the request that holds it, or for the instance that its
-// letter is for.
+// Take claims a turn, or waits for the request that holds it.
 func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 	h := t.newHeld(turn)
-	if err := h.address(ctx); err != nil {
-		return Answer{}, err
-	}
 	var deadline time.Time // none while nobody else has the turn
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := h.create(ctx)
 		switch {
-		case err == nil && h.record.status == running:
+		case err == nil:
 			t.sweepSoon()
 			h.start()
 			return Answer{Held: h}, nil
-		case err == nil:
-			h.sent = true
-		case errors.Is(err, store.ErrTooLarge) && h.record.status == sent:
-			h.keep() // nobody else can get it
-			continue
 		case !store.IsVerdict(err):
 			h.disown()
 			return Answer{}, err
@@ -200,9 +184,6 @@ func (t *Table) newHolder() string {
 	}
 	return t.name + claim
 }
-
-// isOwn reports whether a record was written by a claim of this table.
-func (t *Table) isOwn(r *record) bool { return strings.HasPrefix(r.holder, t.name) }
 
 // Follow waits for the outcome of a turn that this request has lost. It claims
 // nothing.
@@ -269,23 +250,11 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
 			return answer, false, ErrOtherwise
 		case r.status == done:
-			return Answer{Result: r.result, Sent: h.sent}, false, nil
-		case (r.status == free || r.status == sent) && h.fenced:
+			return Answer{Result: r.result}, false, nil
+		case r.status == free && h.fenced:
 			return answer, false, ErrInFlight
-		case r.status == free && h.turn.Letter != nil:
-			if again, err := h.send(ctx, &r, at); again || err != nil {
-				return answer, again, err
-			}
-			continue
-		case r.status == free, r.status == sent && r.letter == nil:
+		case r.status == free:
 			return t.takeOver(ctx, h, &r, at)
-		case r.status == sent:
-			if err := h.announce(ctx); err != nil {
-				return answer, false, err
-			}
-			if h.turn.Letter == nil {
-				return t.takeOver(ctx, h, &r, at)
-			}
 		}
 		var silent time.Duration
 		if !t.local {
@@ -293,8 +262,6 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		if silent >= r.lease {
 			switch {
-			case r.status == sent: // and nobody has taken it up
-				return t.takeOver(ctx, h, &r, at)
 			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
 				return Answer{Unknown: true, Left: r.effects}, false, nil
 			case h.fenced:
@@ -314,7 +281,6 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 
 // takeOver claims a turn that was let go of or cut off.
 func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revision) (answer Answer, again bool, _ error) {
-	h.keep()
 	if again, err := h.replace(ctx, r, at); again || err != nil {
 		return answer, again, err
 	}

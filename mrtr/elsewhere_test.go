@@ -1,0 +1,151 @@
+package mrtr_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// siblings are instances with the same keys on one store, without a router.
+type siblings struct {
+	did      deeds
+	memory   *store.Memory
+	all      []*instance
+	runtimes []*mrtr.Runtime
+	tools    []*tripTool
+}
+
+func newSiblings(t *testing.T, n int, style func(*testing.T, *deeds) tripStyle) *siblings {
+	s := &siblings{memory: store.NewMemory(nil)}
+	for range n {
+		i := newInstance(s.memory, "")
+		rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+		s.all = append(s.all, i)
+		s.runtimes = append(s.runtimes, rt)
+		s.tools = append(s.tools, newTrip(rt, style(t, &s.did), ""))
+	}
+	return s
+}
+
+// holders are the styles whose handler is held between two rounds.
+var holders = map[string]func(*testing.T, *deeds) tripStyle{
+	"coroutine": func(_ *testing.T, did *deeds) tripStyle { return mrtr.Coroutine(holdAndPay(did)) },
+	"resumable": func(_ *testing.T, did *deeds) tripStyle { return mrtr.Resumable(holdAndPay(did)) },
+}
+
+func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle)) {
+	require.NotEmpty(t, holders)
+	for name, style := range holders {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, name == "resumable", style) })
+		})
+	}
+}
+
+// paidOnce is the end of a call of this file.
+var paidOnce = tripReply{plan: "window yes"}
+
+// aLease is the default, and promptly is shorter by far.
+const (
+	aLease   = 15 * time.Second
+	promptly = time.Second
+)
+
+// With a store and nothing else, every retry may reach another instance than the one before.
+// Each request gets the same answer when it comes again, wherever it does. A call completes in
+// every style but a coroutine, which goes on where it is held and is gone everywhere else.
+func TestCallsGoOnElsewhere(t *testing.T) {
+	require.Len(t, duplicateStyles, 6)
+	for _, c := range duplicateStyles {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSiblings(t, 2, c.style)
+			seat := s.tools[0].begin()
+			pay := s.tools[1].answer(seat, "window")
+			if c.name == "coroutine" {
+				for _, at := range []int{1, 0, 1} {
+					ended(t, pay.err, mrtr.FrameGone)
+					pay = s.tools[at].answer(seat, "window")
+				}
+				require.Len(t, s.all[0].events.of(mrtr.CallAbandoned), 1, "its frame ended with it")
+				require.Zero(t, s.did.count("held"))
+			} else {
+				require.Equal(t, []string{"pay"}, pay.asks, "%v", pay.err)
+				for _, at := range []int{1, 0, 1, 0} {
+					require.Equal(t, paidOnce, s.tools[at].answer(pay, "yes"))
+				}
+				for at := range s.tools {
+					require.Equal(t, pay, s.tools[at].answer(seat, "window"), "the same bytes")
+					refusedOtherwise(t, s.tools[at].answer(pay, "no"))
+				}
+				require.Equal(t, []int{1, 1}, []int{s.did.count("held"), s.did.count("paid")})
+			}
+			for _, rt := range s.runtimes {
+				soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
+			}
+		})
+	}
+}
+
+// The same round may reach the holder and two others at once. They get one outcome.
+func TestOneOutcomeElsewhere(t *testing.T) {
+	eachHolder(t, func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle) {
+		for _, at := range [][]int{{1, 2}, {2, 1, 0}, {0, 1, 2}, {1, 1, 1, 2, 2}} {
+			s := newSiblings(t, 3, style)
+			seat := s.tools[0].begin()
+			replies := make([]tripReply, len(at))
+			var all sync.WaitGroup
+			for i, tool := range at {
+				all.Go(func() { replies[i] = s.tools[tool].answer(seat, "window") })
+			}
+			all.Wait()
+			gone := 0
+			for _, reply := range replies {
+				if reply.err != nil {
+					ended(t, reply.err, mrtr.FrameGone)
+					gone++
+				} else {
+					require.Equal(t, replies[0], reply)
+				}
+			}
+			if gone > 0 {
+				require.False(t, replays)
+				require.Len(t, replies, gone)
+				require.Zero(t, s.did.count("held"))
+				continue
+			}
+			if replays {
+				require.Equal(t, paidOnce, s.tools[1].answer(replies[0], "yes"))
+				require.Equal(t, 1, s.did.count("paid"))
+			}
+			require.Equal(t, 1, s.did.count("held"))
+		}
+	})
+}
+
+// Close has the same bound for a handler that ignores its end, with a store too.
+func TestCloseIsBoundedWithAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := newSiblings(t, 1, func(*testing.T, *deeds) tripStyle {
+			return mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("q"))
+				<-release
+				return tripOut{}, nil
+			}))
+		})
+		asked := s.tools[0].begin()
+		go s.tools[0].answer(asked, "x")
+		time.Sleep(time.Second)
+		began := time.Now()
+		require.Error(t, s.runtimes[0].Close())
+		require.LessOrEqual(t, time.Since(began), 30*time.Second)
+		close(release)
+		time.Sleep(time.Minute)
+	})
+}
