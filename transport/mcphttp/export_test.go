@@ -48,3 +48,9 @@ func SessionOf(h *Handler) string {
 
 // LeanCalls counts the calls that went past go-sdk's HTTP layer.
 func LeanCalls(h *Handler) uint64 { return h.lean.Taken() }
+
+// Posts counts those of sessions whose handlers run.
+func Posts() (n int) {
+	life.posts.Range(func(any, any) bool { n++; return true })
+	return n
+}

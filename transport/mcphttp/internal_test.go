@@ -43,6 +43,24 @@ func TestACallThatEndsAtOnceHasItsCause(t *testing.T) {
 		hangUp()
 		shutDown()
 	}
+	server := &counting{Context: context.Background()} // which lives for long
+	_, returned := endingWith(t.Context(), func() error { return nil }, server)
+	require.Equal(t, 1, server.hooks)
+	returned()
+	require.Zero(t, server.hooks, "a request that is over leaves something behind")
+}
+
+// counting counts what would be done at its end.
+type counting struct {
+	context.Context
+	hooks int
+}
+
+func (c *counting) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c *counting) AfterFunc(func()) (stop func() bool) {
+	c.hooks++
+	return func() bool { c.hooks--; return true }
 }
 
 // A message that go-sdk answers is a call, and routing must have counted it as

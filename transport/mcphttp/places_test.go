@@ -319,7 +319,7 @@ func (g *house) step() {
 // in runs, and what has ended leaves its place to others. A handler that outlives its client
 // keeps its place.
 func TestPlacesAreGivenAndTakenBack(t *testing.T) {
-	outcomes := map[string]int{}
+	outcomes, before := map[string]int{}, mcphttp.Posts()
 	for seed := range uint64(24) {
 		synctest.Test(t, func(t *testing.T) {
 			g := &house{t: t, r: rand.New(rand.NewPCG(5, seed)), release: map[int]chan struct{}{}, outcomes: outcomes}
@@ -336,6 +336,7 @@ func TestPlacesAreGivenAndTakenBack(t *testing.T) {
 					break
 				}
 			}
+			require.Equal(t, before, mcphttp.Posts())
 		})
 	}
 	t.Log(outcomes)

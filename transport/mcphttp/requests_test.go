@@ -76,7 +76,8 @@ func TestRequests(t *testing.T) {
 
 // answerSection is a section with the responses of a new server.
 func answerSection(t *testing.T, section string, opts mcphttp.HandlerOptions) string {
-	sessions, runs := 0, 0
+	sessions, runs, reason := 0, 0, ""
+	opts.Refused = func(why string) { reason = why }
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{GetSessionID: func() string {
 		sessions++
 		return fmt.Sprint("session", sessions)
@@ -105,6 +106,10 @@ func answerSection(t *testing.T, section string, opts mcphttp.HandlerOptions) st
 			if value := w.Header().Get(name); value != "" {
 				fmt.Fprintf(&out, " %s: %s;", name, value)
 			}
+		}
+		if reason != "" {
+			out.WriteString(" refused: " + reason)
+			reason = ""
 		}
 		if body := events(w.Body.String()); body != "" {
 			out.WriteString("\n" + body)

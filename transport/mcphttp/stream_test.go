@@ -111,10 +111,13 @@ func TestSilentStreamsCarryHeartbeats(t *testing.T) {
 					require.Equal(t, ": ok\n\n"+beats, serveIn(ctx, h, post{clientHeaders + "GET\n", ""}.in(session)).body)
 				}
 				for range 2 {
-					res := serveIn(t.Context(), h, c.post.in(session))
-					require.Equal(t, http.StatusOK, res.status)
-					require.Equal(t, "text/event-stream", res.header.Get("Content-Type"))
-					require.Regexp(t, "^"+beats+"event: message\n(id: .*\n)?data: {.*"+answer+".*}\n\n$", res.body, kind)
+					a, start := account{}, time.Now()
+					w := timed{httptest.NewRecorder(), fate{}, start, &a}
+					h.ServeHTTP(w, c.post.in(session).request().WithContext(t.Context()))
+					_ = w.FlushError()
+					require.Equal(t, http.StatusOK, a.Status)
+					require.Equal(t, "text/event-stream", a.Sent.Get("Content-Type"))
+					require.Regexp(t, "^15s : still here\n\n30s : still here\n\n45s : still here\n\n50s event: message\n(id: .*\n)?data: {.*"+answer+".*}\n\n$", a.Arrived, kind)
 					time.Sleep(time.Minute) // which a session remembers the answer for
 				}
 			})
