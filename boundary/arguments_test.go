@@ -121,6 +121,15 @@ func TestToolsChange(t *testing.T) {
 	require.False(t, res.IsError, "judged by the schema of a tool that is gone")
 	res, _ = callTool(t, session, "t", map[string]any{"a": "x"})
 	require.True(t, res.IsError)
+
+	// An output too: this tool promises none any more, so that its text is cut.
+	s.AddTool(&mcp.Tool{Name: "u", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(structured(map[string]any{"celsius": 1})))
+	res, _ = callTool(t, session, "u", nil)
+	require.False(t, res.IsError)
+	s.AddTool(&mcp.Tool{Name: "u", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(text(strings.Repeat("x", 2<<20))))
+	res, _ = callTool(t, session, "u", nil)
+	require.False(t, res.IsError, texts(res)[0])
+	require.Contains(t, texts(res)[0], "bytes of this text were cut.]")
 }
 
 // asker connects a client that can be asked and leaves the rounds to the test.

@@ -178,6 +178,30 @@ func TestLogIsShort(t *testing.T) {
 	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (100001 bytes)", records[2]["tool"])
 }
 
+// Whoever tells of a call's progress, it increases.
+func TestProgressIncreases(t *testing.T) {
+	s := newServer()
+	s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for _, v := range []float64{1, 1, 0.5, 2} {
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: v}); err != nil {
+				return nil, err
+			}
+		}
+		return text("fine"), nil
+	})
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	client := must(wire.Connect(t.Context(), s, &wire.Options{Version: wire.Legacy}))(t)
+	defer client.Close()
+	must(client.Exchange(t.Context(), wire.Request{Params: map[string]any{"name": "t", "_meta": map[string]any{"progressToken": "p"}}}))(t)
+	told := 0
+	for _, m := range client.Messages() {
+		if m.Method == "notifications/progress" {
+			told++
+		}
+	}
+	require.Equal(t, 2, told)
+}
+
 // Equal values have equal digests, different ones do not.
 func TestDigests(t *testing.T) {
 	var log journal
