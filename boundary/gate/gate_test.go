@@ -202,7 +202,7 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 				again := gated.send(c, name, "/a", got.States[0])
 				if name == "busy" {
 					require.Equal(t, "complete", again.ResultType)
-					again = gated.send(c, name, "/a", got.States[0])
+					require.Equal(t, again, gated.send(c, name, "/a", got.States[0]))
 					require.Equal(t, []string{"busy"}, gated.called())
 					continue
 				}

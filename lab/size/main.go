@@ -27,37 +27,38 @@ const share = 65
 
 func sized(folders string, code int) room { return room{folders, code, code * share / 100} }
 
+// A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
 	sized("options", 850),
-	sized("options/contract", 800),
-	{"mrtr", 16_000, 21_000},
+	{"options/contract", 800, 720},
+	{"mrtr", 15_500, 20_700},
 	sized("mrtr/mrtrtest", 1500),
-	sized("statecodec", 1600),
-	sized("sse", 900),
+	{"statecodec", 1600, 1400},
+	{"sse", 960, 1250},
 	sized("store", 2700),
-	sized("store/sqlitestore store/natsstore store/pgstore store/redisstore", 1600),
-	sized("otelmrtr", 650),
+	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 1600, 1270},
+	{"otelmrtr", 650, 730},
 	{"tasks", 2000, 2700},
-	sized("serve", 300),
-	sized("transport", 7000),
-	{"boundary", 5600, 5000},
-	sized("boundary/gate", 900),
+	{"serve", 300, 380},
+	{"transport", 7000, 5150},
+	{"boundary", 5600, 4850},
+	{"boundary/gate", 900, 960},
 	sized("boundary/transcript", 450),
 	sized("cmd/weather-demo", 3900),
 	sized("examples", 500),
-	sized("internal", 3100),
-	{"prove", 12_700, 5600},
-	sized("lab", 8000),
+	sized("internal", 3950),
+	{"prove", 14_750, 6300},
+	{"lab", 8200, 9150},
 	{".", 50, 400}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 63_000
-	tests = 46_000
-	files = 1_000
+	code  = 72_500
+	tests = 61_900
+	files = 1_110
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 650
+	filesOfRoot = 730
 )
 
 func main() {
