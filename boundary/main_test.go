@@ -20,7 +20,7 @@ import (
 )
 
 // thorough, as in CI, tries more of the same.
-var thorough = os.Getenv("MRTR_CI") == "1"
+var thorough = os.Getenv("MRTR_NIGHTLY") == "1"
 
 // TestMain lets the test binary run as other processes too: a server, and
 // one process for each fault that is not caught.

@@ -101,7 +101,7 @@ func meetingStyles() map[string]tripStyle {
 // calls there are of each style.
 func TestHangUpDuringWork(t *testing.T) {
 	calls := 400
-	if os.Getenv("MRTR_CI") == "1" {
+	if os.Getenv("MRTR_NIGHTLY") == "1" {
 		calls = 2000
 	}
 	if n, err := strconv.Atoi(os.Getenv("MRTR_HANGUPS")); err == nil {

@@ -87,7 +87,7 @@ func TestADeployLosesNothing(t *testing.T) {
 // deploy replaces the instances under load, MRTR_DEPLOYS times if that is set.
 func (f *site) deploy(t *testing.T) map[string]*count {
 	rounds := 1
-	if os.Getenv("MRTR_CI") == "1" {
+	if os.Getenv("MRTR_NIGHTLY") == "1" {
 		rounds = 3
 	}
 	if n, err := strconv.Atoi(os.Getenv("MRTR_DEPLOYS")); err == nil {

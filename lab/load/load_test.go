@@ -18,7 +18,7 @@ var duration = flag.Duration("for", usualDuration(), "how long the load lasts")
 
 // usualDuration is longer in CI. Every client does its part once, however short it is.
 func usualDuration() time.Duration {
-	if os.Getenv("MRTR_CI") == "1" {
+	if os.Getenv("MRTR_NIGHTLY") == "1" {
 		return 5 * time.Second
 	}
 	return time.Second

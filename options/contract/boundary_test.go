@@ -34,7 +34,7 @@ func bounded(s mrtrtest.Subject) mrtrtest.Subject {
 //
 // Questions, refusals and requests are unchanged.
 func TestBoundaryChangesNothingButMeta(t *testing.T) {
-	thorough := os.Getenv("MRTR_CI") == "1" // else each style plays a third of the contracts
+	thorough := os.Getenv("MRTR_NIGHTLY") == "1" // else each style plays a third of the contracts
 	full := Styles(AskingLegacy...)
 	defaults := []mrtrtest.Contract{ModernContracts()[0], ModernContracts()[10]} // Lisbon and Springfield
 	var messages, reports, hints int
