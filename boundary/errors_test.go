@@ -25,7 +25,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// What a client reads of an error, with its report, and the level and cause in the log.
+// Each error reaches the client with its text and report, and the log with its level and cause.
 func TestErrorsOnTheWire(t *testing.T) {
 	type report = boundary.Report
 	hidden := errors.New("s3cret refused")

@@ -220,7 +220,7 @@ func (m *maker) asking() (questions mcp.InputRequestMap, state string) {
 	return questions, state
 }
 
-// A raised error is what a client reads of it: the kind, code and text.
+// A raised error has the kind, code and text that its client reads.
 type raised struct {
 	err   error
 	kind  string // its type in a report
@@ -379,7 +379,7 @@ func (m *maker) resourceResult(questions mcp.InputRequestMap, state string) *mcp
 	return res
 }
 
-// act is what the handler does before it returns.
+// act plays the part of the handler before it returns.
 func (m *maker) act() func(context.Context) {
 	switch m.IntN(40) {
 	case 0:

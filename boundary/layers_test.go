@@ -178,7 +178,7 @@ func TestLogIsShort(t *testing.T) {
 	require.Equal(t, "x"+strings.Repeat("é", 63)+"... (100001 bytes)", records[2]["tool"])
 }
 
-// Whoever tells of a call's progress, it increases.
+// A call's progress increases, whether the handler or the boundary reports it.
 func TestProgressIncreases(t *testing.T) {
 	s := newServer()
 	s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
