@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/contract"
@@ -96,7 +97,7 @@ func TestInvariantOfTasksAcrossInstances(t *testing.T) {
 	var styles []mrtrtest.Subject
 	for _, o := range options.All {
 		if o.Name != "coroutine" {
-			styles = append(styles, contract.SubjectUnder(mrtr.Options{Store: contract.SharedStore()}, o.Name, contract.AuditsEarly[o.Name], o.New))
+			styles = append(styles, contract.SubjectUnder(mrtr.Options{Durable: durable.In(contract.SharedStore(), nil)}, o.Name, contract.AuditsEarly[o.Name], o.New))
 		}
 	}
 	require.Len(t, styles, len(options.All)-1)

@@ -1,45 +1,66 @@
 package mrtr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
-// All sentences that advise a client are in this file. One that makes a new call is given
-// only if the call has done nothing and nothing of it is in doubt. The same request may
-// be sent again whatever was done: with a store it goes on, and does nothing twice.
+// All sentences that advise a client are in this file. One that makes a new call is given only
+// if the call has done nothing and nothing of it is in doubt. The same request may be sent
+// again whatever was done: with a Keeper it goes on, and does nothing twice.
 const (
 	callAgain  = " Call the tool again."
 	tryLater   = " Try again later."
-	sameAgain  = " Send the same request again"
-	sendThose  = " Send those answers again for its result."
-	atThePage  = "Whether the user was done there is unknown: " + checkFirst
 	checkFirst = "do not call the tool again without checking."
 
 	sendElsewhere = "This server is shutting down and has not begun this request: send it again as it is."
 )
 
-// sendAgain refuses a request that its client may send again as it is. to goes on with
-// the sentence that says so.
-func sendAgain(why, to, reason string) error {
-	return callerror.NotBegun(why+"."+sameAgain+to+".", reason)
-}
-
-// reportsEffects reports whether the error's text says what to do after the effects.
-func (e *Error) reportsEffects() bool {
+func (e *Error) Error() string {
 	switch e.Reason {
-	case FrameGone, Diverged, Busy, ShuttingDown, OutcomeUnknown, ResultNotKept:
-		return true
+	case Declined, Cancelled:
+		if e.Detail != "" {
+			return "Stopped: " + strings.TrimSuffix(e.Detail, ".") + "." + e.advice("")
+		}
+		return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Reason) + e.advice("")
+	case Unanswered:
+		if e.Detail != "" {
+			return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Detail) + e.advice("")
+		}
+		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1) + e.advice("")
+	case CannotBeAsked:
+		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail) + e.advice("")
+	case FrameGone:
+		return "This call's frame is gone: it was held by a server that no longer has it." + e.advice("")
+	case Diverged:
+		if e.Replaced {
+			return "The tool changed during this call: " + e.Detail + "." + e.advice(callAgain)
+		}
+		return "The tool took another way in this call than before: " + e.Detail + "." + e.advice(callAgain)
+	case Busy:
+		return "Too many calls are waiting for answers (limit " + e.Detail + ")." + e.advice(tryLater)
+	case LimitExceeded:
+		return "Stopped: more than " + e.Detail + "." + e.advice("")
+	case ShuttingDown:
+		return "Stopped: this server is shutting down." + e.advice(callAgain)
+	case OutcomeUnknown:
+		return "Stopped: " + cmp.Or(e.Detail, "this round was begun before, and was cut off") + "." + e.advice("")
+	case ResultNotKept:
+		return "This round was completed before, and its result was not kept: " + checkFirst
+	case Abandoned:
+		return "Stopped: nobody went on with this call in its time." + e.advice(callAgain)
+	case NotUndone:
+		return "Stopped." + e.advice("")
 	}
-	return false
+	return "Stopped: " + string(e.Reason) + "." + e.advice("")
 }
 
-// advice is the last sentence of a text: the other one only if nothing was done.
+// advice says what stands, with ifNothing behind it only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
 	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
 		if len(e.Applied) == 0 {
@@ -47,20 +68,22 @@ func (e *Error) advice(ifNothing string) string {
 		}
 		return " " + were(e.Applied, "done") + ", and perhaps more: " + checkFirst
 	}
-	advice := outcome{e.Applied, e.NotUndone, e.Unknown, e.Undone}.advice()
+	stands := outcome{e.Applied, e.NotUndone, e.Unknown, e.Undone}.sentence()
 	if len(e.Applied)+len(e.Unknown) == 0 {
-		advice += ifNothing
+		stands += ifNothing
 	}
-	return advice
+	return stands
 }
 
-// advice says what was done and was not undone, and what was.
-func (o outcome) advice() (text string) {
+// sentence says which effects stand, which were undone, and which are in doubt. It is the one
+// sentence about effects, in every reason, style and way; "" if there were none.
+func (o outcome) sentence() (text string) {
 	if len(o.undone) > 0 {
 		text = " " + were(o.undone, "undone") + "."
 	}
 	var left []string
-	if applied := slices.DeleteFunc(slices.Clone(o.applied), func(key string) bool { return slices.Contains(o.kept, key) }); len(applied) > 0 {
+	applied := slices.DeleteFunc(slices.Clone(o.applied), func(key string) bool { return slices.Contains(o.kept, key) })
+	if len(applied) > 0 {
 		left = append(left, were(applied, "done"))
 	}
 	if len(o.kept) > 0 {
@@ -97,132 +120,74 @@ const (
 	effectUndone  = "undone"
 )
 
-// outcome has the effects of a call by their names.
-type outcome struct {
-	applied []string // they have happened
-	kept    []string // of those, the ones that could not be undone
-	unknown []string // nobody knows whether they have, or whether they were undone
-	undone  []string
-}
-
-// outcome names the effects of the call.
-func (l *ledger) outcome() outcome {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.st.outcome(slices.Sorted(maps.Keys(l.running.keys())))
-}
-
-// outcome names the effects of a history, beside which others are running. An effect that
-// succeeded after an attempt of unknown outcome has happened.
-func (st *state) outcome(running []string) (o outcome) {
-	for i := range st.done {
-		e := &st.done[i]
-		if !e.kind.isAttempt() && !e.unknown {
-			continue
-		}
-		undo := st.done.undoing(e.key)
-		switch {
-		case undo != nil && undo.unknown:
-			o.unknown = append(o.unknown, e.key)
-		case undo != nil && undo.kind == undoneEntry && (e.kind.isEffect() || e.unknown):
-			o.undone = append(o.undone, e.key)
-		case e.happened():
-			o.applied = append(o.applied, e.key)
-			if undo != nil {
-				o.kept = append(o.kept, e.key)
-			}
-		case e.unknown || e.kind.isEffect():
-			o.unknown = append(o.unknown, e.key)
-		}
-	}
-	o.unknown = append(o.unknown, running...)
-	o.unknown = slices.DeleteFunc(o.unknown, func(key string) bool { return slices.Contains(o.applied, key) })
-	return outcome{effectNames(o.applied), effectNames(o.kept), effectNames(o.unknown), effectNames(o.undone)}
-}
-
-// effectNames are the keys as the author wrote them, each once.
-func effectNames(keys []string) (names []string) {
-	for _, key := range keys {
-		if key = effectName(key); !slices.Contains(names, key) {
-			names = append(names, key)
-		}
-	}
-	return names
-}
-
-func effectName(key string) string {
-	return strings.TrimPrefix(key, stepPrefix)
-}
-
-// reportEffects adds the call's effects to the error that ends it, so that
-// nobody makes the call again blindly.
-func (l *ledger) reportEffects(err error) error {
-	if isProtocolError(err) {
+// report adds the effects of a history to the error that ends its call, so that nobody makes
+// the call again blindly.
+func (h history) report(err error) error {
+	if err == nil || isProtocolError(err) {
 		return err
 	}
-	done := l.outcome()
-	report := &effectsReported{error: err, effect: effectApplied}
-	reported := false
+	done := h.outcome()
+	r := &reported{error: err}
 	if e, ok := err.(*Error); ok {
 		own := *e
 		own.Applied, own.Unknown, own.Undone, own.NotUndone = done.applied, done.unknown, done.undone, done.kept
-		report.error, reported = &own, own.reportsEffects()
+		r.error = &own
 		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
-			report.effect = effectUnknown
+			r.effect = effectUnknown
 		}
+	} else {
+		r.stands = done.sentence()
 	}
 	switch {
 	case len(done.unknown) > 0:
-		report.effect = effectUnknown
-	case len(done.applied) > 0 || report.effect == effectUnknown:
+		r.effect = effectUnknown
+	case r.effect != "":
+	case len(done.applied) > 0:
+		r.effect = effectApplied
 	case len(done.undone) > 0:
-		report.effect = effectUndone
+		r.effect = effectUndone
 	default:
-		return report.error
+		return r.error
 	}
-	switch {
-	case reported:
-	case len(done.unknown)+len(done.kept) > 0 && !isQuiet(err):
-		report.advice = done.advice()
-	default:
-		report.hint = strings.TrimSpace(done.advice())
-	}
-	return report
+	return r
 }
 
-// effectsReported is an error that reports the effects of its call.
-type effectsReported struct {
+// reported is the error that ends a call, with its effects.
+type reported struct {
 	error
 	effect string
-	advice string // added to the text
-	hint   string // where the text stays the error's own
+	stands string // the sentence, where the error does not say it itself
 }
 
-func (e *effectsReported) Error() string {
+func (e *reported) Error() string {
 	text := e.error.Error()
-	if e.advice == "" {
+	if e.stands == "" {
 		return text
 	}
 	if !strings.HasSuffix(text, ".") {
 		text += "."
 	}
-	return text + e.advice
+	return text + e.stands
 }
 
-func (e *effectsReported) Unwrap() error { return e.error }
+func (e *reported) Unwrap() error { return e.error }
 
-// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where
-// one may have, and "undone" where all of them were undone.
-func (e *effectsReported) ToolErrorEffect() string { return e.effect }
+// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where one
+// may have, and "undone" where all of them were undone.
+func (e *reported) ToolErrorEffect() string { return e.effect }
 
-// ToolErrorHints are the hints of the error, and one about the effects.
-func (e *effectsReported) ToolErrorHints() (hints []string) {
+// ToolErrorHints are those of the error.
+func (e *reported) ToolErrorHints() []string {
 	var inner interface{ ToolErrorHints() []string }
 	if errors.As(e.error, &inner) {
-		hints = slices.Clone(inner.ToolErrorHints())
+		return inner.ToolErrorHints()
 	}
-	if e.hint != "" {
-		hints = append(hints, e.hint)
-	}
-	return hints
+	return nil
 }
+
+// lostValue marks the error of an effect that ran and whose value is lost.
+func lostValue(err error) error { return &reported{error: err, effect: effectUnknown} }
+
+// TurnAway refuses a request because the server shuts down. It has done nothing, and can be sent to
+// another instance as it is.
+func TurnAway() error { return callerror.NotBegun(sendElsewhere, string(ShuttingDown)) }

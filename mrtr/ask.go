@@ -1,245 +1,9 @@
 package mrtr
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"slices"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/internal/rendezvous"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
-	"github.com/mrtr-go/sdk/sse"
-	"github.com/mrtr-go/sdk/sse/era"
 )
-
-// Answer reads the answer to q, in a guarded handler. It is false when there is
-// none yet: the handler then returns [Need](q). It never blocks, and nothing that
-// a client sends can make it panic, since every answer was judged by its question
-// as that was asked. A [Confirm] that has been reworded since counts as not
-// answered: a yes to the earlier wording is not a yes to this one. So does, after a
-// deployment, an answer to other words that has just come, and a choice that is no
-// longer offered. A key stands for one question in one entry of the handler: two in
-// other words end the call with a [UsageError] that names it.
-//
-//	place, ok := mrtr.Answer(c, which)
-//	if !ok {
-//		return mrtr.Need(which), nil, nil
-//	}
-//	// Above the guard runs in every round; below it, once there is an answer.
-func Answer[T any](c *Call, q Question[T]) (T, bool) {
-	if q.known != nil {
-		return *q.known, true
-	}
-	var none T
-	if q.Err() != nil {
-		return none, false
-	}
-	var e entry
-	stands := false
-	l := c.lock()
-	found := l.st.done.answer(q.spec.key)
-	stopped := l.phase == stopping
-	if found != nil && !l.hides(found) {
-		found.noteRead()
-		e, stands = *found, stopped || c.stillValid(l, found, q.spec) && c.means(found, q.spec)
-	} else {
-		c.lookFor(q.spec)
-	}
-	l.mu.Unlock()
-	if !stands || q.spec.confirms && !stopped && e.wording() != q.spec.digest() {
-		return none, false
-	}
-	v, err := decodeAnswer[T](e.value, q.spec.key)
-	if err == nil {
-		return v, true
-	}
-	// As a rule the answer was judged by its type before the handler was entered, but
-	// not in a process that had not made such a question yet.
-	note := refusalBy(func(answer json.RawMessage, key string) error {
-		_, err := decodeAnswer[T](answer, key)
-		return err
-	}, e.value, q.spec.key)
-	if l.refuseAnswer(q.spec.key, note) {
-		if run := c.run(); run != nil && onLinearRun() {
-			run.unwind(errRefused)
-		}
-	}
-	return none, false
-}
-
-// means notes the question that the handler reads an answer with. Where it has read it
-// with another one in this entry, the call ends with that mistake, whatever the handler
-// makes of it. The caller holds the lock.
-func (c *Call) means(e *entry, q *spec) bool {
-	asked := c.linear == nil || e.meant != nil || e.wording() == q.digest() // in an earlier round of this entry
-	if asked && e.mean(q) {
-		return true
-	}
-	c.mistaken(twice(q.key, "questions"))
-	return false
-}
-
-// lookFor notes a question that the handler looks for and that has no answer yet. The
-// caller holds the lock.
-func (c *Call) lookFor(q *spec) {
-	if last := c.looked; last != nil && last.key == q.key && !last.sameWords(q) {
-		c.mistaken(twice(q.key, "questions"))
-	}
-	c.looked = q
-}
-
-// otherWords returns an error for a question that the handler has looked for in other
-// words in this entry. The caller holds the lock.
-func (c *Call) otherWords(l *ledger, specs []*spec) error {
-	for _, sp := range specs {
-		meant := c.looked
-		if e := l.st.done.answer(sp.key); e != nil {
-			meant = e.meant
-		}
-		if meant != nil && meant.key == sp.key && !meant.sameWords(sp) {
-			return twice(sp.key, "questions")
-		}
-	}
-	return nil
-}
-
-// Ask asks q and returns its answer, in linear code ([Coroutine], [Journal],
-// [Resumable]). The handler stops here until there is one. When the user declines
-// or dismisses the question, the call ends: deferred functions run, and Ask does
-// not return.
-//
-// It returns a [UsageError], and asks nothing, when q is wrong ([Question.Err]),
-// when it is called from another goroutine than the handler's, and in a guarded
-// handler that has no answer yet ([UnaskedError]).
-func Ask[T any](ctx context.Context, c *Call, q Question[T]) (T, error) {
-	var none T
-	if err := AskAll(ctx, c, q); err != nil {
-		return none, err
-	}
-	v, ok := Answer(c, q)
-	switch {
-	case ok:
-		return v, nil
-	case c.run() != nil:
-		return none, c.ledger().diverged("the answer to question %q is of another type", q.Key())
-	}
-	return none, unasked([]AnyQuestion{q})
-}
-
-// AskAll asks several questions in one round. Their answers are then read
-// with [Answer].
-func AskAll(ctx context.Context, c *Call, questions ...AnyQuestion) error {
-	specs, err := specsOf(make([]*spec, 0, len(questions)), questions)
-	if err != nil || len(specs) == 0 {
-		return err
-	}
-	if run := c.run(); run != nil {
-		return run.await(c, specs)
-	}
-	for _, sp := range specs {
-		l := c.lock()
-		e := l.st.done.answer(sp.key)
-		if e != nil {
-			e.noteRead()
-		}
-		l.mu.Unlock()
-		if e == nil {
-			return unasked(questions)
-		}
-	}
-	return nil
-}
-
-// run is the linear run that this is the call of, nil in other styles.
-func (c *Call) run() *linearRun {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return c.linear
-}
-
-// AskOver asks q over the session of a legacy client, where the handler can wait
-// for the answer in place. An answer that does not fit is asked for again, three
-// times at most; so is one of more than 16 KiB. The call ends with an [Error] when the user declines or dismisses
-// the question, and when this client cannot be asked, unless q is a [Confirm] or
-// [Optional]. A session that fails gives an [sse.Error].
-//
-// The session of a modern client cannot be asked: there, return [Need].
-func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (T, error) {
-	var none T
-	if q.known != nil {
-		return *q.known, nil
-	}
-	if err := q.Err(); err != nil {
-		return none, err
-	}
-	asks := state{}
-	asks.open([]*spec{q.spec})
-	p := asks.pending[0]
-	client := clientOver(ctx, s)
-	ctx = rendezvous.CollectMisfits(ctx)
-	for !p.settled() {
-		request, err := p.request(p.note, client)
-		if err != nil {
-			return none, err
-		}
-		answers, err := askOver(ctx, s, client, &p, request)
-		if err != nil {
-			err = p.standIn(err)
-			reportOver(ctx, &p, nil, err)
-			if err != nil {
-				return none, err
-			}
-			continue
-		}
-		if p.form != nil { // the other kinds of question have none
-			form.Keep(p.schema, p.form)
-		}
-		err = p.judge(ctx, client, answers[p.key], maxAnswerOver)
-		if answers[p.key] != nil {
-			reportOver(ctx, &p, answers[p.key], err)
-		}
-		if err != nil {
-			return none, err
-		}
-	}
-	return decodeAnswer[T](p.answer, p.key)
-}
-
-// askOver puts one question to a legacy client. [Options.Narrow] may have taken away what
-// its session declares.
-func askOver(ctx context.Context, s *mcp.ServerSession, client era.Client, q *pending, request mcp.InputRequest) (mcp.InputResponseMap, error) {
-	if client.Era == era.Legacy && !client.Declared(q.kind.capability()) {
-		return nil, &sse.Error{Reason: sse.Undeclared, Key: q.key}
-	}
-	o := &sse.BridgeOptions{}
-	if q.lapses != 0 {
-		o.AnswerTimeout = max(time.Until(time.UnixMilli(q.lapses)), time.Nanosecond)
-	}
-	return sse.Ask(ctx, s, mcp.InputRequestMap{q.key: request}, o)
-}
-
-// standIn settles a question whose deadline has passed, and a lenient one that its client
-// cannot be asked. Any other failure ends the call.
-func (p *pending) standIn(err error) error {
-	var failed *sse.Error
-	if errors.As(err, &failed) && failed.Reason == sse.TimedOut && p.lapses != 0 {
-		return p.lapse()
-	}
-	if failed == nil || failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable {
-		return err
-	}
-	switch {
-	case p.lenient:
-		p.settle(p.outcome(notAsked))
-		return nil
-	case failed.Reason == sse.Unreachable:
-		return cannotBeAsked(p.key, needsSession)
-	}
-	return cannotBeAsked(p.key, p.kind.capability().String())
-}
 
 // fewQuestions are few enough to be looked through for one of the same key.
 const fewQuestions = 8
@@ -275,132 +39,133 @@ func specsOf(specs []*spec, questions []AnyQuestion) ([]*spec, error) {
 	return specs, nil
 }
 
-// decodeAnswer reads the answer to the question named key. The outcome of a lenient
-// question without one reads as the zero value, unless T tells outcomes apart.
-func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
-	if readsOutcome[T]() {
-		return decodeOutcome[T](value, key)
-	}
-	if isOutcome(value) {
-		var none T
-		return none, nil
-	}
-	return form.Decode[T](value, key)
-}
+// maxQuestions bounds the questions of one round.
+const maxQuestions = 16
 
-func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
-
-// IncompleteResult is the result of a guarded handler that cannot finish yet:
-// questions for the user, a value to carry into the next round, or both. The
-// client asks, and calls the tool again from the top.
-//
-// On the wire it is the InputRequiredResult of revision 2026-07-28 (resultType
-// "input_required"). The name here is that of the revision's drafts.
-type IncompleteResult struct {
-	questions []AnyQuestion
-	one       [1]AnyQuestion // where most results have their questions
-	author    any
-	carries   bool
-}
-
-// Need asks all the given questions in one round. Those that are [Known] are
-// skipped; one that has been answered before is asked anew, and its answer
-// replaced. The handler is entered again when every question has an answer.
-func Need(questions ...AnyQuestion) *IncompleteResult {
-	r := &IncompleteResult{}
-	r.questions = append(r.one[:0], questions...)
-	return r
-}
-
-// Carry hands v to the rounds that follow, where [Carried] reads it. It is
-// sealed into the state as JSON, and stays until another Carry replaces it;
-// Carry(nil) drops it. Without a question the client calls again at once, which a
-// call may do twice.
-func (r *IncompleteResult) Carry(v any) *IncompleteResult {
-	r.author, r.carries = v, true
-	return r
-}
-
-// Carried reads the value that an earlier round of this call carried. It is false
-// in the first round, after Carry(nil), and where T is another type, or one that lost a
-// field in a deployment.
-func Carried[T any](c *Call) (v T, ok bool) {
-	l := c.lock()
-	author := l.st.author
-	l.mu.Unlock()
-	if isNull(author) || l.lost(author, new(T)) != "" || json.Unmarshal(author, &v) != nil {
-		var none T
-		return none, false
-	}
-	return v, true
-}
-
-// take makes the handler's questions pending, and settles at once those that this
-// client cannot be asked. It reports whether that answered everything.
-func (rd *round) take(need *IncompleteResult) (answered bool, _ error) {
+// take makes the handler's questions pending. Those that this client cannot be asked are
+// settled at once. It reports whether all are.
+func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 	var few [fewQuestions]*spec
 	specs, err := specsOf(few[:0], need.questions)
-	if err != nil {
+	switch {
+	case err != nil:
+		return false, err
+	case len(specs) == 0:
+		return false, misuse("an incomplete result that asks nothing")
+	case len(specs) > maxQuestions:
+		return false, limitExceeded(maxQuestions, "questions in one round")
+	}
+	if err := r.mayAsk(p, specs); err != nil {
 		return false, err
 	}
-	if need.carries {
-		author, err := json.Marshal(need.author)
-		if err != nil {
-			return false, misuse("the carried value cannot be encoded: %v", err)
-		}
-		rd.st.carry(author)
-	} else if len(specs) == 0 {
-		return false, misuse("an incomplete result that asks nothing and carries nothing")
-	}
-	if limit := rd.target.rt.opts.MaxQuestions; len(specs) > limit {
-		return false, limitExceeded(limit, "questions in one round")
-	}
-	if err := rd.call().mayAskAnew(specs); err != nil {
-		return false, err
-	}
-	rd.st.open(specs)
+	r.st.pending = make([]pending, len(specs))
+	settled = true
 	for i, s := range specs {
-		if kept := rd.call().takeKept(s.key); kept != nil {
-			rd.st.pending[i].settle(kept)
-			continue
+		q := &r.st.pending[i]
+		q.spec = s
+		if d := s.patience(); d > 0 {
+			q.lapses = time.Now().Add(d).UnixMilli()
 		}
-		standIn, err := rd.gateOrReport(s)
-		if err != nil {
+		if q.reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		rd.st.pending[i].settle(standIn)
+		standIn, err := r.gate(s)
+		switch {
+		case err != nil:
+			r.report(s, HowNotAsked)
+			return false, err
+		case standIn != nil:
+			r.report(s, howStandIn(standIn))
+		}
+		q.answer = standIn
+		settled = settled && q.settled()
 	}
-	if len(specs) == 0 {
+	if !settled {
 		return false, nil
 	}
-	return rd.file()
+	return true, r.file()
 }
 
-// mayAskAnew returns an error for a question that the handler looked for in other words,
-// and for one that was just answered and is asked again, where the handler read none of
-// the answers that it asks for again. Its guard then looks under another key, and would
-// ask until the call has too many rounds.
-func (c *Call) mayAskAnew(specs []*spec) error {
-	l := c.lock()
-	defer l.mu.Unlock()
-	if err := c.otherWords(l, specs); err != nil {
-		return err
-	}
-	if err := c.questionsHold(l, specs); err != nil {
-		return err
-	}
-	key := ""
-	for _, sp := range specs {
-		switch e := l.st.done.answer(sp.key); {
-		case e == nil || !e.fresh:
-		case e.read:
-			return nil
-		case key == "":
-			key = sp.key
+// mayAsk returns an error for questions that must not be asked now: two in other words under
+// one key, or questions that were just answered, if the handler read none of the answers. Its
+// guards then look under other keys, and would ask until the call has too many rounds.
+func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
+	p.locked(func(l *ledger) {
+		ignored := ""
+		for _, s := range specs {
+			e := l.st.done.answer(s.key)
+			switch {
+			case e == nil || l.freshOf(s.key) == nil || !e.answers(s):
+			case p.hasRead(s.key):
+				ignored = ""
+				return
+			case ignored == "":
+				ignored = s.key
+			}
 		}
+		if ignored != "" {
+			err = misuse("question %q was just answered and is asked again, but the handler did not read its answer: does it read another key?", ignored)
+		}
+	})
+	for _, s := range specs {
+		if err != nil {
+			break
+		}
+		p.locked(func(*ledger) { err = p.mean(s) })
 	}
-	if key == "" {
-		return nil
+	return err
+}
+
+// reword counts how many times in a row a question was worded anew, right after its answer. To
+// go on with that would ask for ever. Where an effect stands on the answer the call ends.
+func (r *round) reword(s *spec) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.st.done.answer(s.key)
+	if e == nil || e.answers(s) {
+		return 0, nil
 	}
-	return misuse("question %q was just answered and is asked again, but the handler did not read its answer: does it read another key?", key)
+	if r.st.done.standsOn(s.key) {
+		return 0, r.diverged("question %q is not worded as it was", s.key)
+	}
+	last := r.freshOf(s.key)
+	switch {
+	case last == nil || r.st.isDeployed(r.target):
+		return 0, nil
+	case e.reworded > 0:
+		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)
+	}
+	return e.reworded + 1, nil
+}
+
+// askAgain opens the questions of this round again, because the handler could not read an
+// answer. The other answers of the round keep their places.
+func (r *round) askAgain() (Outcome, error) {
+	r.mu.Lock()
+	r.st.pending, r.fresh = r.fresh, nil
+	var refused []string
+	var err error
+	for i := range r.st.pending {
+		p := &r.st.pending[i]
+		if p.refusedBy == "" {
+			continue
+		}
+		refused = append(refused, p.key)
+		r.st.done = r.st.done.without(p.key)
+		if e := p.again(p.refusedBy); e != nil && err == nil {
+			err = e
+		}
+		p.refusedBy = ""
+	}
+	r.refused = false
+	r.mu.Unlock()
+	r.locked(func() {
+		for _, key := range refused {
+			r.hear(Entry{Kind: Refused, Key: key, Reason: "its type refuses it"})
+		}
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return r.suspend(true)
 }

@@ -2,153 +2,156 @@ package mrtr
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Call is one logical call of a tool, prompt or resource, through all of its
-// rounds. A handler gets it in each round; request, session, client and principal
-// are those of that round.
+// Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
+// gets it in each round. Request, session, client and principal are those of that round.
 //
-// A Call may be used from several goroutines. It must not be used after the
-// handler has returned.
-type Call struct {
-	at atomic.Pointer[ledger] // of the round; a held handler is given the next one
-
-	// Guarded by the ledger's lock.
-	hooks  *hooks     // nil where none are registered
-	linear *linearRun // whose handler goes through the history; nil in other styles
-	given  *any       // has the *resolution of this round, nil in other styles
-	looked *spec      // the last question that this entry looked for and found no answer to
-}
-
-// goesOn is the linear run that a round can go on with, nil if there is none.
-func (c *Call) goesOn() *linearRun {
-	if c.linear == nil || c.linear.left {
-		return nil
-	}
-	return c.linear
-}
-
-// onlyHere reports whether the handler was held and nothing else can go on with the call.
-func (c *Call) onlyHere() bool { return c.linear != nil && !c.linear.how.replays }
-
-// ledger is that of the round. Code that shares the call with other goroutines locks it.
-func (c *Call) ledger() *ledger { return c.at.Load() }
-
-// lock locks the ledger, and returns it for that to be undone.
-func (c *Call) lock() *ledger {
-	for {
-		l := c.at.Load()
-		l.mu.Lock()
-		if l == c.at.Load() {
-			return l
-		}
-		l.mu.Unlock() // the handler was given another round meanwhile
-	}
-}
+// A Call may be used from several goroutines. It must not be used after the handler has
+// returned.
+type Call struct{ pass *Pass }
 
 // ID identifies the call in all of its rounds. It is minted in the first.
-func (c *Call) ID() string {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.st.id
-}
+func (c *Call) ID() (id string) { c.pass.locked(func(l *ledger) { id = l.st.id }); return id }
 
 // Round counts from one.
-func (c *Call) Round() int {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.st.round
-}
+func (c *Call) Round() (n int) { c.pass.locked(func(l *ledger) { n = l.st.round }); return n }
 
-// Modern reports whether this round's client speaks revision 2026-07-28 or
-// later, and so can be asked by an incomplete result.
+// Modern reports whether this round's client speaks revision 2026-07-28 or later, and so can
+// be asked by an incomplete result.
 func (c *Call) Modern() bool { return c.Client().Era == era.Modern }
 
-// Client describes this round's client: its era, and the questions that it
-// declared it can be asked.
-func (c *Call) Client() era.Client {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.ex.client
+// Client describes this round's client: its era, and the questions that it declared it can be
+// asked.
+func (c *Call) Client() (client era.Client) {
+	c.pass.locked(func(l *ledger) { client = l.ex.client })
+	return client
 }
 
 // Principal identifies the caller, as [Options.Principal] does; "" if unknown.
-func (c *Call) Principal() string {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.principal
+func (c *Call) Principal() (who string) {
+	c.pass.locked(func(l *ledger) { who = l.principal })
+	return who
 }
 
 // Session is the session of this round's request.
-func (c *Call) Session() *mcp.ServerSession {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.ex.session()
+func (c *Call) Session() (s *mcp.ServerSession) {
+	c.pass.locked(func(l *ledger) { s = l.ex.session() })
+	return s
 }
 
 // Request is this round's request, as go-sdk gave it.
-func (c *Call) Request() mcp.Request {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return l.ex.request
+func (c *Call) Request() (req mcp.Request) {
+	c.pass.locked(func(l *ledger) { req = l.ex.request })
+	return req
 }
 
-// OnComplete runs fn when the call completes, just before its result goes out, and
-// only then: not after an error, a decline, or a round that asks. A handler that
-// is entered again registers afresh; a held one keeps its registrations.
+// OnComplete runs fn when the call completes, just before its result goes out, and only then:
+// not after an error, a decline, or a round that asks. A handler that is entered again
+// registers afresh; a held one keeps its registrations.
 func (c *Call) OnComplete(fn func(context.Context)) {
-	l := c.lock()
-	defer l.mu.Unlock()
-	h := c.hooks.get()
-	h.complete = append(h.complete, fn)
-	c.hooks = &h
+	c.pass.locked(func(*ledger) { c.pass.complete = append(c.pass.complete, fn) })
 }
 
-// hooks are the functions registered with a call, and what its handler could not be told of:
-// a mistake, and the answers of questions that it asks again along with others. Few calls have
-// any. They are replaced and never changed.
-type hooks struct {
-	complete []func(context.Context)
-	stop     []stop
-	mistake  error
-	kept     map[string]json.RawMessage
-}
-
-// registrations are those of the handler.
-func (c *Call) registrations() hooks {
-	l := c.lock()
-	defer l.mu.Unlock()
-	return c.hooks.get()
-}
-
-func (h *hooks) get() hooks {
-	if h == nil {
-		return hooks{}
+// Answer reads the answer to q. It is false if there is none yet, or none to these words: an
+// answer belongs to the message that it was given to, and a choice to its label. The handler
+// then returns [Need](q). A key stands for one question in each run of a handler: two
+// questions under one key are a [UsageError].
+//
+//	place, ok := mrtr.Answer(c, which)
+//	if !ok {
+//		return mrtr.Need(which), nil, nil
+//	}
+//	// Above the guard runs in every round; below it, once there is an answer.
+func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
+	if q.known != nil {
+		return *q.known, true
 	}
-	return *h
+	if q.Err() != nil {
+		return v, false
+	}
+	var value json.RawMessage
+	c.pass.locked(func(l *ledger) {
+		e := l.st.done.answer(q.spec.key)
+		if c.pass.mean(q.spec) == nil && e != nil && e.answers(q.spec) {
+			value, ok = e.value, true
+		}
+	})
+	if !ok {
+		return v, false
+	}
+	return readAnswer[T](c.pass, value, q.spec.key)
 }
 
-// mistaken ends the call with a mistake of its handler, whatever that makes of it. The
-// caller holds the lock.
-func (c *Call) mistaken(err error) {
-	h := c.hooks.get()
-	h.mistake = err
-	c.hooks = &h
+// IncompleteResult is the result of a guarded handler that cannot finish yet: questions for
+// the user. The client asks, and calls the tool again from the top.
+//
+// On the wire it is the InputRequiredResult of revision 2026-07-28 (resultType
+// "input_required"). The name here is that of the revision's drafts.
+type IncompleteResult struct {
+	questions []AnyQuestion
+	one       [1]AnyQuestion // where most results have their questions
 }
 
-// newID makes an identifier that nobody can guess.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: it ends the process instead
-	var text [32]byte
-	hex.Encode(text[:], b[:])
-	return string(text[:])
+// Need asks all the given questions in one round. Those that are [Known] are skipped; one that
+// has been answered before is asked anew, and its answer replaced. The handler is entered
+// again when every question has an answer.
+func Need(questions ...AnyQuestion) *IncompleteResult {
+	r := &IncompleteResult{}
+	r.questions = append(r.one[:0], questions...)
+	return r
+}
+
+// Await waits for the answers to questions that have none yet, all in one round. Only handlers
+// of a style that can wait may call it, such as those of package linear.
+func (c *Call) Await(questions ...AnyQuestion) error {
+	specs, err := specsOf(nil, questions)
+	if err != nil || len(specs) == 0 {
+		return err
+	}
+	asked := make([]AnyQuestion, len(specs))
+	for i, s := range specs {
+		asked[i] = s
+	}
+	if c.pass.asker != nil {
+		return c.pass.asker.Await(asked)
+	}
+	for _, q := range asked {
+		if !c.pass.Answered(q) {
+			return misuse("question %q is not answered yet, and this handler cannot wait: read it with Answer and return Need", q.Key())
+		}
+	}
+	return nil
+}
+
+// Asker is that of the pass, nil in a style whose handlers cannot wait.
+func (c *Call) Asker() Asker { return c.pass.asker }
+
+// Mean notes that the pass asks q: a key stands for one question in each run of a handler.
+func (p *Pass) Mean(q AnyQuestion) (err error) {
+	if s := q.asking(); s != nil {
+		p.locked(func(*ledger) { err = p.mean(s) })
+	}
+	return err
+}
+
+// ElicitationID names the visit that an [ElicitURL] question of this call asks for: in every
+// round, in every instance, and however often it is asked again. Put it into the address, so
+// that the page there knows which visit it ends. A legacy client is sent it as elicitationId; in
+// revision 2026-07-28 there is no such field.
+//
+// Nobody can guess it. It is in the address, so it proves nothing about who comes with it: a page
+// that acts for a user has to know the user by other means, and compare with [Call.Principal].
+func (c *Call) ElicitationID(key string) string { return elicitationID(c.ID(), key) }
+
+func elicitationID(call, key string) string {
+	sum := sha256.Sum256([]byte("elicitation\x00" + call + "\x00" + key))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
 )
@@ -142,7 +144,6 @@ func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 		q.err = misuse("question %q: %v", key, err)
 		return q
 	}
-	q.spec.typ = registerAnswerType[T]()
 	return q
 }
 
@@ -165,7 +166,7 @@ func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[T]{err: err}
 	}
-	s := &spec{kind: formKind, key: key, typ: answerTypeName[T]()}
+	s := &spec{kind: formKind, key: key}
 	s.say(message, schema)
 	var err error
 	if s.form, err = form.Of(s.schema); err != nil {
@@ -175,7 +176,7 @@ func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 }
 
 func checkQuestion(key, message string) error {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return err
 	}
 	if message == "" {
@@ -303,4 +304,35 @@ func (s *spec) reshape(wrong string, change func(schema json.RawMessage) (json.R
 		return fmt.Errorf("%s: %v", wrong, err)
 	}
 	return nil
+}
+
+// CanAsk reports whether some question can have answers of this type. It is for styles that know
+// the types of their questions before the questions.
+func CanAsk(t reflect.Type, key string) bool {
+	for t.Kind() == reflect.Pointer { // of an optional question, and of the client's own answers
+		t = t.Elem()
+	}
+	if isReply(t) {
+		return CanAsk(t.Field(0).Type, key)
+	}
+	switch t {
+	case reflect.TypeFor[mcp.CreateMessageWithToolsResult](), reflect.TypeFor[mcp.ListRootsResult](), reflect.TypeFor[mcp.ElicitResult](), reflect.TypeFor[struct{}]():
+		return true
+	}
+	if t.Kind() == reflect.Map || form.Fillable(t) {
+		return true
+	}
+	_, err := answerTypes.Schema(t, key)
+	return err == nil
+}
+
+// IsYesOrNo reports whether answers of this type may be a person's consent.
+func IsYesOrNo(t reflect.Type) bool {
+	if isReply(t) {
+		t = t.Field(0).Type
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Bool
 }

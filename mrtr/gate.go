@@ -70,11 +70,6 @@ func (t *target) usesDefaults(client era.Era) bool {
 	return t.unaskable == UnaskableDefaults || t.unaskable == UnaskableLegacyDefaults && client != era.Modern
 }
 
-// loops reports whether the engine itself goes through the rounds of a legacy
-// client's call. It does so even if it never asks: a round that only carries state
-// means nothing to such a client.
-func (l LegacyPolicy) loops() bool { return l != LegacyPassThrough }
-
 // asksLegacy reports whether a question may go to a legacy client that can be
 // asked, one way or the other.
 func (l LegacyPolicy) asksLegacy() bool { return l != LegacyNever }
@@ -117,25 +112,34 @@ func cannotBeAsked(key, lacks string) error {
 // style ([ByVersion]).
 type needs struct{ modern, others []*spec }
 
-func alwaysAsks(specs []*spec) needs { return needs{specs, specs} }
-
-// add puts the questions of [HandlerOptions.Needs] before the style's own. One that
-// no client can fail to answer is a mistake, since it would do nothing there.
-func (n *needs) add(questions []AnyQuestion) error {
-	specs, err := specsOf(nil, questions)
+// needsOf are the questions of [HandlerOptions.Needs] and those of a style. One of the former
+// that no client can fail to answer is a mistake, since it would do nothing there.
+func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ error) {
+	specs, err := specsOf(nil, own)
 	if err != nil {
-		return err
+		return n, err
 	}
-	if len(specs) < len(questions) {
-		return misuse("HandlerOptions.Needs has a question that is Known: nobody is asked it")
+	if len(specs) < len(own) {
+		return n, misuse("HandlerOptions.Needs has a question that is Known: nobody is asked it")
 	}
-	for _, s := range specs {
-		if s.lenient {
-			return misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", s.key)
+	for _, q := range specs {
+		if q.lenient {
+			return n, misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", q.key)
 		}
 	}
-	n.modern, n.others = slices.Concat(specs, n.modern), slices.Concat(specs, n.others)
-	return nil
+	legacy := s
+	if s.legacy != nil {
+		legacy = s.legacy
+	}
+	for _, style := range []struct {
+		asks []AnyQuestion
+		all  *[]*spec
+	}{{s.Asks, &n.modern}, {legacy.Asks, &n.others}} {
+		if *style.all, err = specsOf(slices.Clone(specs), style.asks); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // refuseUnaskable ends a call, before its handler is entered, whose client cannot be
@@ -143,7 +147,7 @@ func (n *needs) add(questions []AnyQuestion) error {
 func (l *ledger) refuseUnaskable() error {
 	s, err := l.unaskable()
 	if err != nil {
-		l.report(l.life, s, AnswerNotAsked)
+		l.report(s, HowNotAsked)
 	}
 	return err
 }
@@ -168,8 +172,10 @@ func (l *ledger) unaskable() (*spec, error) {
 func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
 	client, err := rt.narrowed(ex.client, ex.request, ex.session())
 	if err != nil {
-		l := &ledger{target: t, ex: *ex}
-		return ctx, l.refuse(ctx, RequestRefused, "Options.Narrow panicked", err, err)
+		r := newRound(t, *ex)
+		r.life = ctx
+		r.endedWith(ctx, Outcome{Refused: RefusedRequest, Why: "Options.Narrow panicked", Cause: err, Err: err})
+		return ctx, err
 	}
 	ex.client = client
 	return context.WithValue(ctx, clientKey{}, client), nil
@@ -188,14 +194,6 @@ func (rt *Runtime) narrowed(client era.Client, req mcp.Request, session *mcp.Ser
 }
 
 type clientKey struct{}
-
-// clientOver is the client of a session, as it was narrowed for the request of this context.
-func clientOver(ctx context.Context, s *mcp.ServerSession) era.Client {
-	if client, ok := ctx.Value(clientKey{}).(era.Client); ok {
-		return client
-	}
-	return era.OfSession(s)
-}
 
 // HideUnaskable leaves out of each tools/list the tools that its client could not use: those
 // with a [HandlerOptions] Name whose every call asks what this client cannot be asked, and
@@ -234,41 +232,63 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 	})
 }
 
-// hides reports whether no handler of a tool could ask this client, and tells the observer.
+// hides reports whether no handler of a tool could ask this client, and tells the listener.
 func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
-	var l *ledger
+	var r *round
 	var unaskable error
 	for _, t := range rt.registrations.ofName(ex.name) {
-		l = &ledger{target: t, ex: ex}
-		if _, unaskable = l.unaskable(); unaskable == nil {
+		r = newRound(t, ex)
+		if _, unaskable = r.unaskable(); unaskable == nil {
 			return false
 		}
 	}
 	if unaskable == nil {
 		return false
 	}
-	l.identify()
-	var wire *jsonrpc.Error
 	reason := unaskable.Error()
-	if errors.As(unaskable, &wire) {
+	if wire := (*jsonrpc.Error)(nil); errors.As(unaskable, &wire) {
 		reason += ": " + string(wire.Data)
 	}
-	l.observe(ctx, Event{Kind: ToolHidden, Reason: reason})
+	r.life = ctx
+	r.locked(func() { r.hear(Entry{Kind: Hidden, Key: ex.name, Reason: reason}) })
 	return true
 }
 
-// name notes a tool that says its name.
-func (r *registrations) name(t *target) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.named == nil {
-		r.named = map[string][]*target{}
+// ClientInfo is what the client of a request calls itself: in the request, or in the initialize of
+// its session.
+func ClientInfo(req mcp.Request) mcp.Implementation {
+	if req == nil {
+		return mcp.Implementation{}
 	}
-	r.named[t.name] = append(r.named[t.name], t)
+	session, _ := req.GetSession().(*mcp.ServerSession)
+	return clientInfo(req, session)
 }
 
-func (r *registrations) ofName(name string) []*target {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.named[name]
+func clientInfo(req mcp.Request, session *mcp.ServerSession) (own mcp.Implementation) {
+	switch info := requestMeta(req)[mcp.MetaKeyClientInfo].(type) {
+	case map[string]any:
+		own.Name, _ = info["name"].(string)
+		own.Title, _ = info["title"].(string)
+		own.Version, _ = info["version"].(string)
+	case *mcp.Implementation:
+		if info != nil {
+			own = *info
+		}
+	default:
+		if session == nil {
+			break
+		}
+		if p := session.InitializeParams(); p != nil && p.ClientInfo != nil {
+			own = *p.ClientInfo
+		}
+	}
+	return own
+}
+
+// requestMeta is the _meta of a request, nil for one without.
+func requestMeta(req mcp.Request) map[string]any {
+	if req == nil || req.GetParams() == nil {
+		return nil
+	}
+	return req.GetParams().GetMeta()
 }

@@ -1,8 +1,6 @@
 package mrtr
 
 import (
-	"context"
-
 	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
@@ -23,18 +21,22 @@ func guard(f func() error) error {
 	return <-done
 }
 
+// Guard runs code that others wrote, for a layer: its panic and its Goexit are its own business.
+func Guard(f func()) { _ = guard(func() error { f(); return nil }) }
+
 // guarded runs f, and calls end with its error, its panic, or its Goexit.
 func guarded(f func() error, end func(error)) {
 	stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
 	var err error
 	returned := false
-	defer func() { end(ended(returned, recover(), err)) }()
+	defer func() { end(Ended(returned, recover(), err)) }()
 	err = f()
 	returned = true
 }
 
-// ended is how code came to its end: with its own error, a panic, or Goexit.
-func ended(returned bool, panicked any, err error) error {
+// Ended is how code came to its end: with its own error, a panic, or Goexit. It is for styles that
+// run a handler on a goroutine of their own.
+func Ended(returned bool, panicked any, err error) error {
 	switch {
 	case panicked != nil:
 		return panicError(panicked)
@@ -92,14 +94,13 @@ type guardedRound struct {
 	run  func() // main, on a stack with room for it
 	done chan struct{}
 
-	ctx context.Context
-	rd  *round
-	out *asked
-	err error
+	round *round
+	out   Outcome
+	err   error
 }
 
-func (rd *round) advanceGuarded(ctx context.Context) (*asked, error) {
-	g, ok := rd.target.rt.guards.Get().(*guardedRound)
+func (r *round) advanceGuarded() (Outcome, error) {
+	g, ok := r.target.rt.guards.Get().(*guardedRound)
 	if !ok {
 		g = &guardedRound{done: make(chan struct{}, 1)}
 		g.run = func() {
@@ -107,21 +108,21 @@ func (rd *round) advanceGuarded(ctx context.Context) (*asked, error) {
 			g.main()
 		}
 	}
-	g.ctx, g.rd = ctx, rd
+	g.round = r
 	go g.run()
 	<-g.done
 	out, err := g.out, g.err
 	*g = guardedRound{run: g.run, done: g.done}
-	rd.target.rt.guards.Put(g)
+	r.target.rt.guards.Put(g)
 	return out, err
 }
 
 func (g *guardedRound) main() {
 	returned := false
 	defer func() {
-		g.err = ended(returned, recover(), g.err)
+		g.err = Ended(returned, recover(), g.err)
 		g.done <- struct{}{}
 	}()
-	g.out, g.err = g.rd.advance(g.ctx)
+	g.out, g.err = g.round.advance()
 	returned = true
 }

@@ -1,258 +1,281 @@
 package mrtr
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
-// A history is what has happened in a call, in the order in which it happened. Only answers
-// leave it again: one that is given anew replaces the one before.
+// A history is everything that has happened in a call, in order. It only grows, except that
+// an answer given anew replaces the earlier one.
 type history []entry
 
-// entry is an answer, or the value of an effect.
+// entry is an answer, or the outcome of an effect.
 type entry struct {
-	kind    entryKind
-	key     string
-	digest  string // of the question; "" for effects, and while asked is set
-	value   json.RawMessage
-	asked   *spec // of an answer, in this round alone: its question, whose digest few calls need
-	meant   *spec // of an answer, in this entry alone: the question that the handler read it with
-	fresh   bool  // of an answer, in this round alone: it has just come
-	read    bool  // the handler read the answer, in this round; or the effect, in this entry
-	unknown bool  // of an effect: nobody knows whether it happened
-	free    bool  // of an effect: it stands whatever the answers
+	kind     EntryKind
+	key      string
+	words    string // of an answer: identifies the words it was given to; "" while asked is set
+	asked    *spec  // of an answer that came in this round: its question
+	value    json.RawMessage
+	doubt    bool // nobody knows whether it happened
+	free     bool // it stands whatever the answers are
+	checks   bool // of an effect that has begun: its author can check whether it happened
+	reworded int  // of an answer: how many times in a row its question was worded anew
 }
 
-// wording is the digest of the question that was answered.
-func (e *entry) wording() string {
-	if e.asked != nil {
-		return e.asked.digest()
-	}
-	return e.digest
-}
+// EntryKind says what an [Entry] is about.
+type EntryKind string
 
-// settleWordings keeps the digests of the questions that were answered, in place of the
-// questions.
-func (h history) settleWordings() {
-	for i := range h {
-		if e := &h[i]; e.asked != nil {
-			e.digest, e.asked = e.asked.digest(), nil
-		}
-	}
-}
-
-// happened reports whether the entry is an effect that is known to have happened.
-func (e *entry) happened() bool { return e.kind.isEffect() && !e.unknown && len(e.value) > 0 }
-
-type entryKind string
-
-func (k entryKind) isEffect() bool { return k == effectEntry || k == nestedEntry }
-
-// isAttempt reports whether the entry is an effect, or an attempt at one.
-func (k entryKind) isAttempt() bool { return k.isEffect() || k.isFailure() }
-
-// standsOnAnswers reports whether the entry is an effect that happened or may have, and
-// that was made from the answers before it.
-func (e *entry) standsOnAnswers() bool {
-	return !e.free && (e.kind.isEffect() || e.kind.isFailure() && e.unknown)
-}
-
-// isFailure reports whether the entry is an attempt that failed.
-func (k entryKind) isFailure() bool { return k == failedEntry || k == triedEntry }
-
-// isUndoing reports whether the entry is what became of undoing an effect.
-func (k entryKind) isUndoing() bool { return k == undoneEntry || k == keptEntry }
-
-// isValue reports whether the entry is the value of a step.
-func (k entryKind) isValue() bool { return k.isEffect() || k == knownEntry || k == skippedEntry }
-
+// A history keeps these.
 const (
-	answerEntry entryKind = "answer"
-	effectEntry entryKind = "effect"
-	// nestedEntry is an effect that ran inside another: code that replays the outer
-	// one need not ask for it.
-	nestedEntry entryKind = "nested"
-	// failedEntry is an effect that failed in code that replays: it meets the error,
-	// which is the value, again. triedEntry is any other attempt that failed.
-	failedEntry entryKind = "failed"
-	triedEntry  entryKind = "tried"
-	// knownEntry is a question that a step found answered already, and
-	// skippedEntry a step that was passed over.
-	knownEntry   entryKind = "known"
-	skippedEntry entryKind = "skipped"
-	// undoneEntry is an effect that was undone, or of which nobody knows whether it was,
-	// and keptEntry one that could not be. A call that has one has stopped.
-	undoneEntry entryKind = "undone"
-	keptEntry   entryKind = "kept"
+	Answered EntryKind = "answer" // a question has its answer
+	Happened EntryKind = "effect" // an effect happened, and the value is what it returned
+	Nested   EntryKind = "nested" // likewise, inside another effect
+	Failed   EntryKind = "failed" // an effect failed with an error that code which replays meets again
+	Tried    EntryKind = "tried"  // an effect failed with an error that no code meets again
+	Undone   EntryKind = "undone" // an effect was undone; with Doubt, it may have been
+	Kept     EntryKind = "kept"   // an effect could not be undone
+	Noted    EntryKind = "noted"  // a style remembers a value of its own
 )
 
-// answer finds the answer to a question, nil if there is none.
-func (h history) answer(key string) *entry {
-	if i := h.answerAt(key); i >= 0 {
-		return &h[i]
+// A [Listener] hears of these too.
+const (
+	Refused  EntryKind = "refused"  // an answer is missing or does not fit, so its question is asked again
+	Entered  EntryKind = "entered"  // a function of the author's is about to be called
+	Begun    EntryKind = "begun"    // the function of an effect is about to be called
+	InDoubt  EntryKind = "in doubt" // nobody can find out whether an effect happened
+	Released EntryKind = "released" // a held handler was let go, and its call goes on without it
+	GaveUp   EntryKind = "gave up"  // a held handler was let go, and its call with it
+	Hidden   EntryKind = "hidden"   // [Runtime.HideUnaskable] left a tool out of a tools/list
+)
+
+func (e *entry) isEffect() bool  { return e.kind == Happened || e.kind == Nested }
+func (e *entry) isFailure() bool { return e.kind == Failed || e.kind == Tried }
+func (e *entry) isAttempt() bool { return e.isEffect() || e.isFailure() }
+func (e *entry) isUndoing() bool { return e.kind == Undone || e.kind == Kept }
+
+// mayStand reports whether the effect happened, or may have.
+func (e *entry) mayStand() bool { return e.isEffect() || e.isFailure() && e.doubt }
+
+// wording identifies the words that an answer was given to.
+func (e *entry) wording() string {
+	if e.asked != nil {
+		return e.asked.wordsFor(e.value)
+	}
+	return e.words
+}
+
+// answers reports whether the entry is an answer to this question, in these words.
+func (e *entry) answers(q *spec) bool {
+	return q.anyWords || e.asked != nil && e.asked.sameText(q) || e.wording() == q.wordsFor(e.value)
+}
+
+// repeats reports whether an answer says the same as an earlier one.
+func (e *entry) repeats(old *entry) bool {
+	return bytes.Equal(old.value, e.value) && old.wording() == e.wording()
+}
+
+// find returns the last entry that satisfies is, or nil.
+func (h history) find(is func(*entry) bool) *entry {
+	for i := len(h) - 1; i >= 0; i-- {
+		if is(&h[i]) {
+			return &h[i]
+		}
 	}
 	return nil
 }
 
-// answerAt is the index of an answer in the history, -1 if there is none.
-func (h history) answerAt(key string) int {
+func (h history) answer(key string) *entry {
+	return h.find(func(e *entry) bool { return e.kind == Answered && e.key == key })
+}
+
+func (h history) effect(key string) *entry {
+	return h.find(func(e *entry) bool { return e.isEffect() && e.key == key })
+}
+
+func (h history) undoing(key string) *entry {
+	return h.find(func(e *entry) bool { return e.isUndoing() && e.key == key })
+}
+
+// hasStopped reports whether its effects have begun to be undone. Such a call must not complete.
+func (h history) hasStopped() bool { return h.find((*entry).isUndoing) != nil }
+
+// hasEffects reports whether an effect happened, or may have.
+func (h history) hasEffects() bool { return h.find((*entry).mayStand) != nil }
+
+func (h history) count(k EntryKind) (n int) {
 	for i := range h {
-		if e := &h[i]; e.kind == answerEntry && e.key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-// hasEffectOn reports whether an effect stands on an answer: that it was first tried after.
-func (h history) hasEffectOn(answer string) bool {
-	at := h.answerAt(answer)
-	for i := range h {
-		e := &h[i]
-		if e.standsOnAnswers() && at < slices.IndexFunc(h, func(a entry) bool { return a.kind.isAttempt() && a.key == e.key }) {
-			return true
-		}
-	}
-	return false
-}
-
-// inDoubt reports whether nobody knows if an effect happened that was attempted.
-func (h history) inDoubt(key string) bool {
-	doubtful := false
-	for i := range h {
-		e := &h[i]
-		switch {
-		case e.key != key:
-		case e.kind.isEffect():
-			return false
-		default:
-			doubtful = doubtful || e.kind.isFailure() && e.unknown
-		}
-	}
-	return doubtful
-}
-
-// undoing is what became of undoing an effect, nil where nobody tried.
-func (h history) undoing(key string) (last *entry) {
-	for i := range h {
-		if e := &h[i]; e.key == key && e.kind.isUndoing() {
-			last = e
-		}
-	}
-	return last
-}
-
-// isFree reports whether an effect stands whatever the answers.
-func (h history) isFree(key string) bool {
-	return slices.ContainsFunc(h, func(e entry) bool { return e.key == key && e.free })
-}
-
-// settleDoubt notes that the attempts at an effect are known not to have happened.
-func (h history) settleDoubt(key string) {
-	for i := range h {
-		if e := &h[i]; e.kind.isFailure() && e.key == key {
-			e.unknown = false
-		}
-	}
-}
-
-// noteRead notes that the handler read an answer or an effect.
-func (e *entry) noteRead() { e.read = true }
-
-// mean notes the question that the handler reads an answer with, and reports whether it
-// is the only one under this key.
-func (e *entry) mean(q *spec) bool {
-	if e.meant == nil {
-		e.meant = q
-	}
-	return e.meant.sameWords(q)
-}
-
-// enterAnew forgets what an entry of the handler has read.
-func (h history) enterAnew() {
-	for i := range h {
-		e := &h[i]
-		e.meant, e.read = nil, e.read && e.kind == answerEntry
-	}
-}
-
-// nest makes the effects since an index part of the one that ran around them: code
-// that replays the outer effect need not ask for them.
-func (h history) nest(since int) {
-	for i := since; i < len(h); i++ {
-		if e := &h[i]; e.kind == effectEntry {
-			e.kind = nestedEntry
-		}
-	}
-}
-
-// release lets inner effects be asked for again in this entry, since the one that ran
-// around them failed and may be tried again.
-func (h history) release(claimed map[string]bool) {
-	for i := range h {
-		if e := &h[i]; e.kind == nestedEntry {
-			e.read = false
-			delete(claimed, e.key)
-		}
-	}
-}
-
-// hasEffects reports whether an effect has happened, or may have.
-func (h history) hasEffects() bool {
-	for i := range h {
-		if e := &h[i]; e.kind.isEffect() || e.unknown {
-			return true
-		}
-	}
-	return false
-}
-
-// countEffects counts the entries that are no answers. They are never taken away, and
-// keep their order.
-func (h history) countEffects() (n int) {
-	for i := range h {
-		if h[i].kind != answerEntry {
+		if h[i].kind == k {
 			n++
 		}
 	}
 	return n
 }
 
-// effectsSince are the entries that are no answers, after the first n.
-func (h history) effectsSince(n int) (effects []entry) {
+// inDoubt reports whether an effect was attempted and nobody knows whether it happened.
+func (h history) inDoubt(key string) bool {
+	return h.effect(key) == nil && h.find(func(e *entry) bool { return e.isFailure() && e.key == key && e.doubt }) != nil
+}
+
+// isFree reports whether an effect stands whatever the answers are.
+func (h history) isFree(key string) bool {
+	return h.find(func(e *entry) bool { return e.isAttempt() && e.key == key && e.free }) != nil
+}
+
+// settle notes that the attempts at an effect are known not to have happened.
+func (h history) settle(key string) {
 	for i := range h {
-		if e := h[i]; e.kind != answerEntry {
-			if n--; n < 0 {
-				effects = append(effects, e)
+		if h[i].isFailure() && h[i].key == key {
+			h[i].doubt = false
+		}
+	}
+}
+
+// without is the history less the answer to a question.
+func (h history) without(key string) history {
+	return slices.DeleteFunc(slices.Clone(h), func(e entry) bool { return e.kind == Answered && e.key == key })
+}
+
+// file adds an answer. One that says the same as before keeps its place.
+func (h history) file(a entry) history {
+	switch old := h.answer(a.key); {
+	case old == nil:
+		return append(h, a)
+	case a.repeats(old):
+		old.asked, old.reworded = a.asked, a.reworded
+		return h
+	}
+	return append(h.without(a.key), a)
+}
+
+// standsOn reports whether an effect that may stand was first tried after an answer.
+func (h history) standsOn(answer string) bool {
+	at := slices.IndexFunc(h, func(e entry) bool { return e.kind == Answered && e.key == answer })
+	if at < 0 {
+		return false
+	}
+	for i := range h {
+		e := &h[i]
+		if e.mayStand() && !e.free && at < slices.IndexFunc(h, func(a entry) bool { return a.isAttempt() && a.key == e.key }) {
+			return true
+		}
+	}
+	return false
+}
+
+// nest makes the effects since an index part of the one that ran around them: code that
+// replays the outer effect need not come to them.
+func (h history) nest(since int) {
+	for i := since; i < len(h); i++ {
+		if h[i].kind == Happened {
+			h[i].kind = Nested
+		}
+	}
+}
+
+// appendBasis appends the answers that the call had when it first tried an effect: all of
+// them if it never has. An effect that stands whatever the answers has none.
+func (h history) appendBasis(text []byte, effect string, free bool) []byte {
+	if free {
+		return text
+	}
+	var few [8]*entry
+	before := few[:0]
+	for i := range h {
+		e := &h[i]
+		if e.isAttempt() && e.key == effect {
+			break
+		}
+		if e.kind == Answered {
+			before = append(before, e)
+		}
+	}
+	slices.SortFunc(before, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
+	for _, e := range before {
+		text = append(append(text, e.key...), 0)
+		text = append(append(text, e.wording()...), 0)
+		text = append(append(text, e.value...), 0)
+	}
+	return text
+}
+
+// effectsSince are the entries since an index that are no answers, for whoever goes on with
+// the round. Failures after the last effect that may stand are left out, since the code is to
+// try those anew. Earlier ones stay, because they decided the way to it: the first card was
+// refused, and the second one charged.
+func (h history) effectsSince(since int, open []entry) history {
+	var all history
+	for _, e := range h[min(since, len(h)):] {
+		if e.kind != Answered {
+			all = append(all, e)
+		}
+	}
+	for end := len(all); len(open) == 0 && end > 0 && all[end-1].isFailure(); end = len(all) {
+		if e := all[end-1]; e.doubt {
+			open = append(open, entry{kind: Tried, key: e.key, doubt: true, free: e.free, checks: e.checks})
+		}
+		all = all[:end-1]
+	}
+	return append(all, open...)
+}
+
+// canBeChecked reports whether the author of every effect in doubt can find out whether it
+// happened, and there is one.
+func (h history) canBeChecked() (any bool) {
+	for i := range h {
+		e := &h[i]
+		switch {
+		case !e.isFailure() || !e.doubt || h.effect(e.key) != nil:
+		case !e.checks:
+			return false
+		default:
+			any = true
+		}
+	}
+	return any
+}
+
+// An outcome has the effects of a call by their keys.
+type outcome struct {
+	applied []string // they happened
+	kept    []string // of those, the ones that could not be undone
+	unknown []string // nobody knows whether they happened, or whether they were undone
+	undone  []string
+}
+
+func (h history) outcome() (o outcome) {
+	add := func(list *[]string, key string) {
+		if key = shown(key); !slices.Contains(*list, key) {
+			*list = append(*list, key)
+		}
+	}
+	for i := range h {
+		e := &h[i]
+		if !e.isAttempt() {
+			continue
+		}
+		undo := h.undoing(e.key)
+		switch {
+		case undo != nil && undo.doubt, undo == nil && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
+			add(&o.unknown, e.key)
+		case undo != nil && undo.kind == Undone && e.mayStand():
+			add(&o.undone, e.key)
+		case e.isEffect() && !e.doubt:
+			add(&o.applied, e.key)
+			if undo != nil {
+				add(&o.kept, e.key)
 			}
 		}
 	}
-	return effects
+	return o
 }
 
-// answersBefore is the digest of the answers that the call had when it first tried
-// an effect: all of them, if it never has. An answer that was replaced since
-// counts as given since. An effect that stands whatever the answers has that of none.
-func (h history) answersBefore(effect string, free bool) string {
-	var answers []*entry
-	for i := range h {
-		e := &h[i]
-		if free || e.kind.isAttempt() && e.key == effect {
-			break
-		}
-		if e.kind == answerEntry {
-			answers = append(answers, e)
-		}
+// shown is the key of an effect as its author knows it. A style may put its name in front,
+// with a colon, which no key of an author's has.
+func shown(key string) string {
+	if _, own, ok := strings.Cut(key, ":"); ok {
+		return own
 	}
-	slices.SortFunc(answers, func(a, b *entry) int { return strings.Compare(a.key, b.key) })
-	var text []byte
-	for _, e := range answers {
-		for _, part := range []string{e.key, e.wording(), string(e.value)} {
-			text = append(append(text, part...), 0)
-		}
-	}
-	return digest.Short(text)
+	return key
 }

@@ -2,16 +2,13 @@ package mrtr
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,17 +17,14 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// judgeAnswers checks the answers that came back against the questions that were sent. It
-// reports whether every question has one now. Otherwise the open questions are
-// asked again, without the handler. A decline ends the call with Declined, unless
-// the question is lenient (Confirm, Optional).
+// judge settles the pending questions of a round by the answers that came back, and reports
+// whether all of them have one; then they are filed. An answer is judged by its question as
+// that was sent. A decline ends the call, unless the question is lenient.
 //
-// The work on one answer is bounded by its question and its size. It is not begun
-// for a client that has hung up.
-func (l *ledger) judgeAnswers(ctx context.Context) (settled bool, _ error) {
-	if l.arrival == nil {
-		l.arrival = l.arrive()
-	}
+// The work on one answer is bounded by its question and its size. It is not begun for a client
+// that has hung up.
+func (l *ledger) judge(ctx context.Context) (settled bool, _ error) {
+	late := l.lateness()
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
 		if p.settled() {
@@ -39,32 +33,55 @@ func (l *ledger) judgeAnswers(ctx context.Context) (settled bool, _ error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := l.judgeAnswer(ctx, p); err != nil {
+		if err := l.judgeAnswer(ctx, p, late); err != nil {
 			return false, err
 		}
 	}
 	return l.gateAgain()
 }
 
-func (l *ledger) judgeAnswer(ctx context.Context, p *pending) error {
-	late := l.arrival != nil && l.arrival.isLate(p)
-	if late && !l.arrival.punctual {
+// lateness reports whether the answer to a question came after its deadline. Another instance
+// may have set that, whose clock is not this one's: the doubt is in the user's favour.
+func (l *ledger) lateness() func(p *pending) bool {
+	var now time.Time
+	return func(p *pending) bool {
+		if p.lapses == 0 {
+			return false
+		}
+		if now.IsZero() {
+			now = time.Now().Add(-l.target.rt.skew)
+		}
+		return !now.Before(time.UnixMilli(p.lapses))
+	}
+}
+
+// judgeAnswer judges one answer. It keeps the answer as it came too, whenever that was: equal
+// requests claim their round with that, and the first of them decides whether it was late.
+func (l *ledger) judgeAnswer(ctx context.Context, p *pending, late func(*pending) bool) error {
+	response, asked := l.ex.answers[p.key], *p
+	err := p.judge(ctx, response, l.target.rt.limits.MaxStateBytes/2)
+	p.how, p.came = p.howAnswered(response, err), p.answer
+	if err != nil && p.how != "" {
+		p.came = json.RawMessage(p.how)
+	}
+	if late(p) && (!l.isPunctual() || err == nil && !p.settled()) {
+		came := p.came
+		*p = asked
+		p.came = came
 		return p.lapse()
 	}
-	answer, tries := l.ex.answers[p.key], p.tries
-	err := p.judge(ctx, l.ex.client, answer, l.target.rt.opts.MaxStateBytes/2)
-	if late && err == nil && !p.settled() {
-		return p.lapse()
-	}
-	p.tell(p.answered(answer, err))
-	if p.tries > tries {
-		l.observe(ctx, Event{Kind: AnswerRefused, Question: p.key, Reason: refusalOf(ctx, p.key, answer)})
+	if p.tries > asked.tries {
+		l.locked(func() { l.hear(Entry{Kind: Refused, Key: p.key, Reason: refusalOf(ctx, p.key, response)}) })
 	}
 	return err
 }
 
-// refusalOf tells the observer why an answer is asked for again: the note to the user
-// may quote it.
+// isPunctual reports whether late answers have been left out already: a legacy client's
+// session and a task know by themselves which came in time.
+func (l *ledger) isPunctual() bool { return l.ex.asked || isTask(l.life) }
+
+// refusalOf tells the listener why an answer is asked for again. The note to the user may
+// quote the answer.
 func refusalOf(ctx context.Context, key string, answer mcp.InputResponse) string {
 	if answer == nil {
 		if _, came := rendezvous.MisfitOf(ctx, key); !came {
@@ -74,95 +91,127 @@ func refusalOf(ctx context.Context, key string, answer mcp.InputResponse) string
 	return "it does not fit"
 }
 
-// gateAgain files the answers of a round, or decides of every question that is left
-// whether this round's client can be asked it: it may have declared less than the
-// client of the round before.
+// gateAgain decides of every question that is left whether this round's client can be asked
+// it, since it may have declared less than the client of the round before.
 func (l *ledger) gateAgain() (settled bool, _ error) {
+	settled = true
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
 		if p.settled() {
 			continue
 		}
-		standIn, err := l.gateOrReport(p.spec)
+		standIn, err := l.gate(p.spec)
 		if err != nil {
+			l.report(p.spec, HowNotAsked)
 			return false, err
 		}
-		p.settle(standIn)
-	}
-	answered := l.st.pending
-	settled, err := l.file()
-	if settled {
-		l.answered = answered
-	}
-	return settled, err
-}
-
-// refuseAnswer notes that the handler could not read an answer of this round, so that it is
-// asked for again. It is false for an answer of an earlier round.
-func (l *ledger) refuseAnswer(key, note string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.answered {
-		if p := &l.answered[i]; p.key == key && p.answer != nil {
-			p.refuse(note)
-			return true
+		if p.answer = standIn; standIn != nil {
+			p.how = howStandIn(standIn)
 		}
+		settled = settled && p.settled()
 	}
-	return false
-}
-
-// errRefused ends a linear run that could not read an answer of this round.
-var errRefused = errors.New("an answer could not be read")
-
-// takeBack opens the questions of this round again where the handler could not read
-// an answer, and reports whether it did.
-func (l *ledger) takeBack(ctx context.Context) (bool, error) {
-	refused, err := l.reopenRefused()
-	for _, key := range refused {
-		l.observe(ctx, Event{Kind: AnswerRefused, Question: key, Reason: "its type refuses it"})
-	}
-	return len(refused) > 0, err
-}
-
-// reopenRefused opens those questions again, and names them.
-func (l *ledger) reopenRefused() (refused []string, _ error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.answered {
-		p := &l.answered[i]
-		if p.refusedBy == "" {
-			continue
-		}
-		refused = append(refused, p.key)
-		if err := p.again(p.refusedBy); err != nil {
-			return refused, err
-		}
-	}
-	if len(refused) > 0 {
-		l.st.reopen(l.answered)
-	}
-	return refused, nil
-}
-
-// file remembers the answers of a round, if every question has one. The call ends where
-// an effect stands on another answer.
-func (l *ledger) file() (bool, error) {
-	if !l.st.settled() {
+	if !settled {
 		return false, nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.answersHold(); err != nil {
-		return false, err
-	}
-	l.st.file()
-	return true, nil
+	return true, l.file()
 }
 
-// judge takes one response. Anything may have arrived: nothing, null, the
-// response to another kind of question, an action nobody defined. An answer of more
-// than limit bytes is asked for again.
-func (p *pending) judge(ctx context.Context, client era.Client, response mcp.InputResponse, limit int) error {
+// file moves the answers of a settled round into the history, in the order of the questions.
+// The call ends where an effect stands on another answer.
+func (l *ledger) file() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.st.pending {
+		p := &l.st.pending[i]
+		a := entry{kind: Answered, key: p.key, asked: p.spec, value: p.answer, reworded: p.reworded}
+		if old := l.st.done.answer(p.key); old != nil && !a.repeats(old) && l.st.done.standsOn(p.key) {
+			return l.diverged("question %q is answered otherwise than before", p.key)
+		}
+		l.st.done = l.st.done.file(a)
+	}
+	if l.fresh == nil {
+		l.fresh = l.st.pending
+	} else {
+		l.fresh = append(l.fresh, l.st.pending...)
+	}
+	l.st.pending = nil
+	return nil
+}
+
+// How a question was answered, in [Entry.How].
+const (
+	HowAccepted  = "accepted"  // the user, or the client, gave an answer
+	HowNo        = "no"        // the user answered a yes-or-no question with no
+	HowDeclined  = "declined"  // the user declined to answer
+	HowCancelled = "cancelled" // the user dismissed the question
+	HowDefault   = "default"   // the client cannot be asked, and the question's Default stands in
+	HowNotAsked  = "not asked" // the client cannot be asked, and there is no answer
+	HowSilence   = "silence"   // nobody answered in time ([Question.Within]); a Default may stand in
+	HowRepeated  = "repeated"  // the answer came in a request whose round an earlier one ran
+)
+
+func howStandIn(standIn json.RawMessage) string {
+	if isOutcome(standIn) {
+		return HowNotAsked
+	}
+	return HowDefault
+}
+
+// howAnswered is how a response answers its question, "" where it does not.
+func (p *pending) howAnswered(response mcp.InputResponse, err error) string {
+	reason := reasonOf(err)
+	if err == nil && !p.settled() || err != nil && reason != Declined && reason != Cancelled {
+		return ""
+	}
+	if r, ok := response.(*mcp.ElicitResult); ok && r != nil {
+		switch r.Action {
+		case "decline":
+			return HowDeclined
+		case "cancel":
+			return HowCancelled
+		}
+	}
+	if len(p.answer) == len(p.key)+len(`{"":false}`) && strings.HasSuffix(string(p.answer), `":false}`) {
+		return HowNo
+	}
+	return HowAccepted
+}
+
+// reportAnswers tells the listener how the questions of this round were answered: as says,
+// unless that is "".
+func (l *ledger) reportAnswers(as string) {
+	if l.target.rt.listener == nil {
+		return
+	}
+	l.locked(func() {
+		for _, round := range [][]pending{l.fresh, l.st.pending} {
+			for i := range round {
+				p := &round[i]
+				if p.how == "" {
+					continue
+				}
+				how := p.how
+				if as != "" {
+					how = as
+				}
+				l.hear(Entry{Kind: Answered, Key: p.key, How: how, Words: p.Words()})
+				p.how = ""
+			}
+		}
+	})
+}
+
+// report tells the listener how a question was answered.
+func (l *ledger) report(s *spec, how string) {
+	if l.target.rt.listener != nil {
+		l.locked(func() { l.hear(Entry{Kind: Answered, Key: s.key, How: how, Words: s.Words()}) })
+	}
+}
+
+// judge takes one response. Anything may have arrived: nothing, null, the response to another
+// kind of question, an action nobody defined. An answer of more than limit bytes is asked for
+// again.
+func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit int) error {
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
 		if r == nil || p.kind != formKind && p.kind != urlKind {
@@ -170,13 +219,16 @@ func (p *pending) judge(ctx context.Context, client era.Client, response mcp.Inp
 		}
 		switch r.Action {
 		case "accept":
-			return p.accept(client, r.Content, limit)
+			return p.accept(r.Content, limit)
 		case "decline", "cancel":
 			if p.lenient || p.tells {
-				p.settle(p.outcome(r.Action))
+				p.answer = p.outcome(r.Action)
 				return nil
 			}
-			return declined(p.key, r.Action)
+			if r.Action == "cancel" {
+				return &Error{Reason: Cancelled, Key: p.key}
+			}
+			return &Error{Reason: Declined, Key: p.key}
 		}
 		return p.again("Please accept, decline or cancel.")
 	case *mcp.CreateMessageWithToolsResult:
@@ -210,56 +262,42 @@ func (p *pending) misfit(ctx context.Context) error {
 	return p.again(note)
 }
 
-func (p *pending) accept(client era.Client, content map[string]any, limit int) error {
+func (p *pending) accept(content map[string]any, limit int) error {
 	if p.kind == urlKind {
-		p.settle(json.RawMessage("{}"))
+		p.answer = json.RawMessage("{}")
 		return nil
 	}
-	f := p.form
-	if f == nil { // the question came with the state
-		var err error
-		if f, err = form.Of(p.schema); err != nil {
-			return err
-		}
-		p.useForm(f)
+	f, err := p.formOf()
+	if err != nil {
+		return err
 	}
-	values := content
-	if client.TextsOnly {
-		var err error
-		if values, err = form.FromTexts(p.schema, content, limit); err != nil {
-			return err
-		}
-	}
-	answer, err := f.Accept(values, limit)
+	answer, err := f.Accept(content, limit)
 	switch {
 	case err == nil:
+		p.answer = answer
+		return nil
 	case len(content) == 0:
 		return p.empty(err.Error())
-	default:
-		return p.again(err.Error())
 	}
-	if note := p.refusal(answer); note != "" {
-		return p.again(note)
-	}
-	p.settle(answer)
-	return nil
+	return p.again(err.Error())
 }
 
 // notShown ends the note on an accept with nothing in it.
 const notShown = " If you saw nothing to fill in, this client does not seem to show forms."
 
 // empty takes an accept that has nothing of what the form requires. Many clients answer so
-// because they show no forms. To ask on would be in vain: the second in a row ends the call.
-// Its note is in the state, and tells it from any other answer that did not fit.
+// because they show no forms, and to ask on would be in vain: the second in a row ends the
+// call. Its note is in the state, and tells it from any other answer that did not fit.
 func (p *pending) empty(note string) error {
 	if strings.HasSuffix(p.note, notShown) {
-		return p.giveUp(neverFilledIn)
+		p.tries++
+		return &Error{Reason: Unanswered, Key: p.key, Detail: "accepted twice with no required field filled in, so this client does not seem to show forms"}
 	}
 	return p.again(note + notShown)
 }
 
-// keep stores a sampling or roots result that survives a JSON round trip. Any other
-// is asked for again.
+// keep stores a sampling or roots result that survives a round trip through JSON. Any other is
+// asked for again.
 func keep[R any](p *pending, result *R, limit int) error {
 	value, err := json.Marshal(result)
 	if len(value) > limit {
@@ -271,92 +309,41 @@ func keep[R any](p *pending, result *R, limit int) error {
 	if err != nil {
 		return p.again("The answer could not be read.")
 	}
-	p.settle(value)
+	p.answer = value
 	return nil
 }
 
-func declined(key, action string) error {
-	if action == "cancel" {
-		return &Error{Reason: Cancelled, Key: key}
+// again drops an answer that is of no use, and leaves a note for the question's next
+// appearance. It ends a call that has asked too often.
+func (p *pending) again(note string) error {
+	p.answer = nil
+	if p.tries++; p.tries > maxTries {
+		return &Error{Reason: Unanswered, Key: p.key}
 	}
-	return &Error{Reason: Declined, Key: key}
+	p.note = strings.ToValidUTF8(note, "\ufffd") // it may quote anything
+	return nil
 }
 
-// answerType is a Go type that decodes itself, and so can refuse an answer that
-// fits its form. The state names it, so that the answer is judged before the
-// handler is entered: by any process that has made a question of the type before.
-// In another, the handler finds out ([Call.refuseAnswer]).
-type answerType struct {
-	typ  reflect.Type
-	read func(answer json.RawMessage, key string) error
+// lapse takes silence for an answer.
+func (p *pending) lapse() error {
+	p.how = HowSilence
+	switch {
+	case p.fallback() != nil:
+		p.answer = p.fallback()
+	case p.lenient || p.tells:
+		p.answer = p.outcome(silence)
+	default:
+		return &Error{Reason: Unanswered, Key: p.key, Detail: "not answered in time"}
+	}
+	return nil
 }
 
-var selfDecoding struct {
-	names sync.Map // reflect.Type to its name in states, "" where the form decides
-	types sync.Map // from that name to an *answerType
-}
-
-// answerTypeName names the type of an answer in the state, if it decodes itself.
-func answerTypeName[T any]() string {
-	t := reflect.TypeFor[T]()
-	if name, ok := selfDecoding.names.Load(t); ok {
-		return name.(string)
-	}
-	base := t // of an optional question
-	for base.Kind() == reflect.Pointer {
-		base = base.Elem()
-	}
-	name := ""
-	if form.Refuses(base) {
-		name = registerAnswerType[T]()
-	}
-	selfDecoding.names.Store(t, name)
-	return name
-}
-
-// registerAnswerType lets this process judge answers by a type, whether or not it
-// decodes itself.
-func registerAnswerType[T any]() (name string) {
-	base := reflect.TypeFor[T]()
-	for base.Kind() == reflect.Pointer {
-		base = base.Elem()
-	}
-	sum := sha256.Sum256([]byte(base.PkgPath() + "\x00" + base.String()))
-	name = base64.RawURLEncoding.EncodeToString(sum[:9])
-	own := &answerType{typ: base, read: func(answer json.RawMessage, key string) error {
-		_, err := decodeAnswer[T](answer, key)
-		return err
-	}}
-	if other, loaded := selfDecoding.types.LoadOrStore(name, own); loaded && other.(*answerType).typ != base {
-		// Two types that were declared in functions share a name. Either could be
-		// meant, so that the handler has to find out.
-		selfDecoding.types.Store(name, &answerType{typ: base, read: func(json.RawMessage, string) error { return nil }})
-	}
-	return name
-}
-
-// refusal says why the type of an answer refuses it, "" if it does not, or if this
-// process does not know the type.
-func (p *pending) refusal(answer json.RawMessage) string {
-	if p.typ == "" {
-		return ""
-	}
-	t, ok := selfDecoding.types.Load(p.typ)
-	if !ok {
-		return ""
-	}
-	return refusalBy(t.(*answerType).read, answer, p.key)
-}
-
-// refusalBy is the note for the user. It names the properties that were refused. The
-// text of an error is not the user's business, since it may repeat the answer or
-// name a Go type; an error has advice for the user where it has a method
+// refusalBy is the note for the user about an answer that its Go type refuses. It names the
+// properties that were refused. The text of an error is not the user's business, since it may
+// repeat the answer or name a Go type; an error has advice for the user if it has a method
 // ToolErrorHints.
-func refusalBy(read func(json.RawMessage, string) error, answer json.RawMessage, key string) string {
+func refusalBy(read func(value json.RawMessage, key string) error, answer json.RawMessage, key string) string {
 	err := read(answer, key)
-	if err == nil {
-		return ""
-	}
 	var content map[string]json.RawMessage
 	var refused []string
 	if json.Unmarshal(answer, &content) == nil && len(content) > 1 {
@@ -376,4 +363,39 @@ func refusalBy(read func(json.RawMessage, string) error, answer json.RawMessage,
 		note += " " + strings.Join(advice.ToolErrorHints(), " ")
 	}
 	return note
+}
+
+// deadlines are those of the questions that go out; nil if none has one.
+func deadlines(pending []pending) (until map[string]time.Time) {
+	for i := range pending {
+		p := &pending[i]
+		if p.lapses == 0 || p.settled() {
+			continue
+		}
+		if until == nil {
+			until = map[string]time.Time{}
+		}
+		until[p.key] = time.UnixMilli(p.lapses)
+	}
+	return until
+}
+
+// requestsFor are the requests for the questions that are open, as a client gets them.
+func (l *ledger) requestsFor(open []pending) (mcp.InputRequestMap, error) {
+	requests := make(mcp.InputRequestMap, len(open))
+	for i := range open {
+		p := &open[i]
+		if p.settled() {
+			continue
+		}
+		request, err := p.request(p.note)
+		if err != nil {
+			return nil, err
+		}
+		if e, ok := request.(*mcp.ElicitParams); ok && l.ex.client.Era != era.Modern && era.IsURL(e) {
+			e.ElicitationID = elicitationID(l.st.id, p.key)
+		}
+		requests[p.key] = request
+	}
+	return requests, nil
 }

@@ -2,153 +2,287 @@ package mrtr
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 )
 
-// A ledger is the history of a call while a round writes to it, and the facts of the round that
-// whoever writes needs. Effects, undos, the judge and questions have the ledger. The round and
-// the handler's [Call] are above it.
+// A ledger is the history of a call while a round writes to it, with the facts of the round
+// that whoever writes needs. Passes, effects, undos and the judge write to ledgers; the round
+// is above them.
 type ledger struct {
 	target *target
+	ex     exchange
+	life   context.Context // of the round
+	base   int             // length of the history when the round began
 
-	mu        sync.Mutex // guards the fields below
-	ex        exchange
+	mu      sync.Mutex // guards the fields below
+	st      state
+	running []runningEffect
+	wakes   chan struct{} // closed when a running effect ends; nil where nobody waits
+	open    []entry       // effects and undos noted as begun that have not ended
+	given   error         // the round can have no outcome of its own any more
+	fresh   []pending     // the questions whose answers came in this round
+	heard   []Entry       // for the listener, until the lock is free
+	refused bool          // the handler could not read an answer of this round
+	entered bool          // the handler has been
+
+	noting sync.Mutex // held during a note, so that notes reach the store in their order
+	notes  Notes      // nil where nobody reads them
+
 	principal string
-	st        state
-	running   *underway // nil where no effect has run
-	phase     phase
-	walk      walk            // of a list of steps
-	answered  []pending       // the questions whose answers came in this round
-	arrival   *arrival        // of the answers, nil unless a question has a deadline
-	claim     *turnClaim      // of the turn that this round runs, nil without a store
-	life      context.Context // of the round, which linear code has in its run
+	local     any                              // of the style
+	park      func() (token string, err error) // of the style
+	room      [1]runningEffect
 }
 
-// id is that of the call.
-func (l *ledger) id() string {
+// runningEffect is an effect whose function has not returned.
+type runningEffect struct {
+	key   string
+	free  bool
+	until time.Time // when its time is up
+}
+
+// idem is the idempotency key of an effect: a function of the call, the key, and the answers
+// that the call had when it first tried the effect. The caller holds l.mu.
+func (l *ledger) idem(key string, free bool) string {
+	sep := byte('.')
+	if shown(key) != key { // a style's effect and an author's may share a name
+		sep = '/'
+	}
+	p := payloads.Get().(*payload)
+	defer p.release()
+	p.b = l.st.done.appendBasis(p.b, key, free)
+	basis := digest.ShortBytes(p.b)
+	p.b = append(append(append(p.b[:0], l.st.id...), sep), basis[:]...)
+	return string(append(append(p.b, sep), shown(key)...))
+}
+
+// left encodes the effects of this round for whoever goes on with it.
+func (l *ledger) left() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.st.id
+	open := slices.Clone(l.open)
+	for _, e := range l.running {
+		if !slices.ContainsFunc(open, func(o entry) bool { return o.key == e.key }) {
+			open = append(open, entry{kind: Tried, key: e.key, doubt: true, free: e.free})
+		}
+	}
+	return l.st.done.effectsSince(l.base, open).encode()
 }
 
-// settleWordings keeps what the questions said that were answered in this round.
-func (l *ledger) settleWordings() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.st.done.settleWordings()
-}
-
-func (l *ledger) record(e entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.st.record(e)
-}
-
-// underway are the effects of a call that run. They are guarded by the ledger's lock.
-type underway struct {
-	began map[string]int // each with the length of the history when it began
-	quiet emptiness
-}
-
-func (u *underway) keys() map[string]int {
-	if u == nil {
+// noteBegun notes that an effect, or an undo, is about to begin. If it returns an error the
+// effect must not begin.
+func (l *ledger) noteBegun(ctx context.Context, e entry) error {
+	if err := l.isGiven(); err != nil || !l.writesDown(&e) {
+		return err
+	}
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	l.setOpen(func(open []entry) []entry { return append(open, e) })
+	err := l.notes.Begun(ctx, l.left)
+	if err == nil {
 		return nil
 	}
-	return u.began
+	l.close(&e)
+	if ctx.Err() == nil {
+		l.give(err)
+	}
+	return err
 }
 
-func (u *underway) any() bool { return len(u.keys()) > 0 }
-
-func (u *underway) end(key string) {
-	delete(u.began, key)
-	u.quiet.note(len(u.began) == 0)
+// writesDown reports whether the beginning of an effect is written down. Where a run that is
+// cut off is never gone on with, only an effect that can be checked is, and then every
+// effect after it: whoever finds the notes has to know all that was open.
+func (l *ledger) writesDown(e *entry) bool {
+	if l.notes == nil {
+		return false
+	}
+	if l.target.noted() || e.checks {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.st.done[min(l.base, len(l.st.done)):], func(e entry) bool { return e.checks }) ||
+		slices.ContainsFunc(l.open, func(e entry) bool { return e.checks })
 }
 
-// runs marks an effect as running, and makes its idem. The caller holds l.mu.
-func (l *ledger) runs(key, by string, free bool) (idem string) {
+// noteEnded notes that an effect has ended.
+func (l *ledger) noteEnded(e *entry) {
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	if l.close(e) {
+		l.notes.Ended(l.left)
+	}
+}
+
+func (l *ledger) setOpen(change func([]entry) []entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = change(l.open)
+}
+
+// close takes an effect from those that have begun, and reports whether it was there.
+func (l *ledger) close(e *entry) (found bool) {
+	l.setOpen(func(open []entry) []entry {
+		i := slices.IndexFunc(open, func(o entry) bool { return o.kind == e.kind && o.key == e.key })
+		if found = i >= 0; found {
+			return slices.Delete(open, i, i+1)
+		}
+		return open
+	})
+	return found
+}
+
+// give ends the round without an outcome of its own: another request has it, or the store
+// does not answer.
+func (l *ledger) give(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.given == nil {
+		l.given = err
+	}
+}
+
+func (l *ledger) isGiven() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.given
+}
+
+// run marks an effect as running. The caller holds l.mu.
+func (l *ledger) run(e runningEffect) {
 	if l.running == nil {
-		l.running = &underway{began: map[string]int{}}
+		l.running = l.room[:0]
 	}
-	l.running.began[key] = len(l.st.done)
-	return l.st.id + by + l.st.done.answersBefore(key, free) + by + effectName(key)
+	l.running = append(l.running, e)
 }
 
-// leave forgets an effect whose function was not called.
-func (l *ledger) leave(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.running.end(key)
+// isRunning reports whether an effect runs. The caller holds l.mu.
+func (l *ledger) isRunning(key string) bool {
+	return slices.ContainsFunc(l.running, func(e runningEffect) bool { return e.key == key })
 }
 
-// effectsEnd is closed when no effect of the call runs any more, nil where none does.
-func (l *ledger) effectsEnd() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.running.any() {
-		return nil
+// ended takes an effect from those that run. The caller holds l.mu.
+func (l *ledger) ended(key string) {
+	l.running = slices.DeleteFunc(l.running, func(e runningEffect) bool { return e.key == key })
+	if l.wakes != nil {
+		close(l.wakes)
+		l.wakes = nil
 	}
-	return l.running.quiet.wait(false)
 }
 
-// inDoubt reports whether an attempt at an effect was made of which nobody knows whether
-// it happened: in this round or an earlier one, or in a run of this round that was cut off.
-func (l *ledger) inDoubt(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.st.done.inDoubt(key)
-}
-
-// settleDoubt notes that a check has found that an effect did not happen, and will not.
-func (l *ledger) settleDoubt(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.st.done.settleDoubt(key)
-}
-
-// hasEffects reports whether an effect has happened, or may have.
-func (l *ledger) hasEffects() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.st.done.hasEffects()
-}
-
-func (l *ledger) currentClaim() *turnClaim {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.claim
-}
-
-func (l *ledger) breakTurn(err error) {
-	if cl := l.currentClaim(); cl != nil {
-		cl.mu.Lock()
-		defer cl.mu.Unlock()
-		if cl.broken == nil {
-			cl.broken = err
+// quiet waits until no effect of the round runs any more, so that none is undone before it has
+// happened. It does not wait for one that runs on beyond its time.
+func (l *ledger) quiet() {
+	for {
+		l.mu.Lock()
+		if len(l.running) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		if l.wakes == nil {
+			l.wakes = make(chan struct{})
+		}
+		wakes := l.wakes
+		l.mu.Unlock()
+		timer := time.NewTimer(time.Until(l.busy()) + handlerGrace)
+		select {
+		case <-wakes:
+			timer.Stop()
+		case <-timer.C:
+			return
 		}
 	}
 }
 
-// phase is how far a round has come.
-type phase uint8
-
-const (
-	opened    phase = iota // the handler has not been entered
-	entered                // it has been
-	stopping               // it is entered for its functions of OnStop alone: no effect runs any more
-	elsewhere              // another request runs the turn, or has run it
-)
-
-func (p phase) String() string {
-	return [...]string{"opened", "entered", "stopping", "elsewhere"}[p]
+// busy is until when the last of the effects that run may run, the zero time if none does.
+func (l *ledger) busy() (until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.running {
+		if e.until.After(until) {
+			until = e.until
+		}
+	}
+	return until
 }
 
-// walk is how far a round has come in its list of steps.
-type walk uint8
+// handlerGrace is how long an effect may go on after its context has ended.
+const handlerGrace = 10 * time.Second
 
-const (
-	noSteps walk = iota // the handler is none, or has not been entered
-	walking             // from where the state says
-	walked              // once to a question, whose answer stood in: the values above it hold
-)
+// unmet returns an error for an effect of an earlier round that a pass has not come to. The
+// caller holds l.mu.
+func (l *ledger) unmet(used []string) error {
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.kind == Happened && !e.free && !slices.Contains(used, e.key) {
+			return l.diverged("effect %q is no longer run. Add AnyAnswers to it if it stands whatever the answers are", shown(e.key))
+		}
+	}
+	return nil
+}
 
-func (w walk) String() string { return [...]string{"no steps", "walking", "walked"}[w] }
+// freshOf is a question that was answered in this round, or nil. The caller holds l.mu.
+func (l *ledger) freshOf(key string) *pending {
+	for i := range l.fresh {
+		if l.fresh[i].key == key {
+			return &l.fresh[i]
+		}
+	}
+	return nil
+}
+
+// grow adds to the history. The caller holds l.mu.
+func (l *ledger) grow(e entry, about Entry) {
+	l.st.done = append(l.st.done, e)
+	about.Kind, about.Key, about.Doubt = e.kind, shown(e.key), e.doubt
+	l.hear(about)
+}
+
+// hear keeps an entry for the listener until the lock is free. The caller holds l.mu.
+func (l *ledger) hear(e Entry) {
+	if l.target.rt.listener != nil {
+		l.heard = append(l.heard, e)
+	}
+}
+
+// locked runs f with the lock, and then tells the listener of what it heard.
+func (l *ledger) locked(f func()) {
+	l.mu.Lock()
+	f()
+	heard := l.heard
+	l.heard = nil
+	l.mu.Unlock()
+	if heard != nil {
+		l.tell(heard)
+	}
+}
+
+// tell tells the listener, whose panics are its own business.
+func (l *ledger) tell(heard []Entry) {
+	at, listener := l.describe(), l.target.rt.listener
+	for _, e := range heard {
+		_ = guard(func() error { listener.Heard(l.life, at, e); return nil })
+	}
+}
+
+// outcome has the effects of the call so far. One that still runs is in doubt.
+func (l *ledger) outcome() history {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.st.done[:len(l.st.done):len(l.st.done)]
+	for _, e := range l.running {
+		h = append(h, entry{kind: Tried, key: e.key, doubt: true, free: e.free})
+	}
+	return h
+}
+
+// diverged is the error of a handler that goes another way than in an earlier round. It says
+// whether the handler was replaced meanwhile.
+func (l *ledger) diverged(format string, args ...any) error {
+	err := Diverge(format, args...).(*Error)
+	err.Replaced = l.st.isReplaced(l.target)
+	return err
+}

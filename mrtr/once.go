@@ -3,241 +3,483 @@ package mrtr
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"syscall"
 	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
-// Once runs an effect, an action that must not happen twice, and remembers its
-// value under key. Asked for again in a later entry of the handler, as in a later
-// round, the effect does not run and Once returns the value.
-//
-//	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
-//		return desk.Book(ctx, idem, place)
-//	})
-//
-// The same line without Once, above a guard or between two questions of journaled
-// code, runs again in every round.
-//
-//   - The value is always returned as it is after encoding it as JSON and decoding
-//     it, the first time as well as later.
-//   - Effects are matched by key, not by position. In a loop, give each turn a key of
-//     its own.
-//   - idem is for systems that honour idempotency keys: pass it on. It is a function
-//     of the call, the key, and the answers that the call had when it first tried
-//     this effect (their keys, values and the wording of their questions). So it is the
-//     same in every attempt and every replay, and differs where the user went back
-//     and answered otherwise.
-//   - The effect stands on the answers that the call had when it was made. A call in
-//     which one of them changes, or whose handler asks for more or completes without
-//     coming to the effect, ends with [Diverged], unless [EffectOptions] AnyAnswers allows it.
-//   - An error is not remembered: the effect counts as not having happened,
-//     and runs when it is asked for again. Code that is replayed ([Journal],
-//     [Resumable]) meets the error again on its way there.
-//   - Other errors leave it in doubt: a timeout, a context that ended, a connection that
-//     was reset, broken, closed or came to its end, [ErrIndeterminate], a panic of f and
-//     its Goexit. An effect in doubt is not run again, in this round or a later one, by
-//     this instance or another: asked for again it is [OutcomeUnknown], unless
-//     [EffectOptions] settle it. A dial that failed did nothing, and [NotDone] says so of
-//     any error.
-//   - An error is returned as a later replay will return it. It keeps its text.
-//     [errors.Is] compares the errors in its chain by type and text. Their own Is methods
-//     count only for sentinels of packages context and io/fs. [errors.As] finds errors
-//     that survive a round trip through JSON, and those with a Timeout or a ToolError…
-//     method. Compare with errors.Is, not with ==.
-//   - A panic of f goes on as a panic with a [*PanicError], also in a replay.
-//   - The error that ends a call names its effects in doubt.
-//   - ctx in f has the values of Once's, and is not cancelled by a client that hangs up
-//     or a drain: nothing is cut in the middle because somebody stopped waiting. It ends
-//     with the effect's own time ([EffectOptions] Within), with a deadline or a cancel
-//     that the author put on the context, and at the end of [Runtime.Close]. An effect
-//     that is asked for when the round has ended does not begin.
-//   - A report to a client that has left, such as progress, returns an error: f must not
-//     fail because of that.
-//   - A key stands for one effect: the same key twice in one entry of the handler is a
-//     [UsageError], unless the first attempt failed. So is a question asked by linear
-//     code while an effect runs.
-//   - An effect inside another is part of it: give it the ctx of the outer one.
-//   - A value that cannot be encoded is a UsageError, now and whenever it is
-//     asked for again: the effect did run, and does not run twice.
-//
-// A client that cannot be asked is found out when a question is asked: effects
-// above the first question have run by then, unless [HandlerOptions] Needs name it.
-//
-// The promise is "once along one chain of states". A client that sends the same
-// state twice, on purpose or for a lost response, gets the effects after that state
-// twice; a state that only the client holds cannot prevent that. With [Options.Store]
-// the promise is: at most once, or an error that says that it is unknown.
-// [EffectOptions] can find out. They may be left out, and nil is the same; more than
-// one is a UsageError.
-func Once[T any](ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) (T, error), opts ...*EffectOptions[T]) (T, error) {
-	var none T
-	if err := checkKey(key); err != nil {
-		return none, err
-	}
-	opt, err := effectOptions(key, opts)
-	if err != nil {
-		return none, err
-	}
-	value, idem, err := c.begin(key, opt.anyAnswers())
-	if err != nil {
-		return none, err
-	}
-	if idem == "" {
-		l := c.ledger()
-		if lost := l.lost(value, new(T)); lost != "" {
-			return none, l.diverged("the value of effect %q %s", key, lost)
-		}
-		return decodeEffect[T](value, key)
-	}
-	run := effectRun{call: c, key: key, inner: ctx.Value(insideEffect{}) == c, free: opt.anyAnswers()}
-	if value, err = runEffect(ctx, &run, idem, opt, f); err != nil {
-		if run.failed != nil {
-			err = replayError(run.failed)
-		}
-		return none, err
-	}
-	return decodeEffect[T](value, key)
-}
+// EffectFunc is the function of an effect. idem is for systems that honour idempotency keys:
+// pass it on. It is the same in every attempt, and differs where the user went back and
+// answered otherwise.
+type EffectFunc[T any] func(ctx context.Context, idem string) (T, error)
 
-// EffectOptions configure one effect of [Once] or [DoStep]. They decide what happens to
-// an effect that began and whose outcome nobody knows: the instance died, its time ran
-// out, or the answer was lost. The zero value, and nil, leave it unknown.
-//
-// The effects of a round that was cut off come up again if the handler runs again,
-// see [InterruptedAgain].
+// EffectOptions decide what happens to an effect that began and whose outcome nobody knows: the
+// instance died, its time ran out, or the answer was lost. The zero value, and nil, leave it
+// unknown.
 type EffectOptions[T any] struct {
-	// Check asks the system that has the effect. (v, true, nil) says that the effect
-	// happened, with the value v. (_, false, nil) says that it did not and that it will
-	// not: then it runs. With an error it stays unknown. A payment system that is
-	// asked by idem can say so; one that may still get the first request cannot. It is
-	// also asked at once when the function ends in doubt.
+	// Check asks the system that has the effect. (v, true, nil) says that it happened, with the
+	// value v. (_, false, nil) says that it did not and will not: then it runs. With an error it
+	// stays unknown. It is also asked at once when the function ends in doubt.
 	Check func(ctx context.Context, idem string) (T, bool, error)
-	// Again runs the effect again, with the same idem. It may then happen twice, unless
-	// the system that has it honours idempotency keys.
+	// CheckFirst asks Check before the first attempt too, so that not even a store that has lost
+	// what it knew can make the effect happen twice.
+	CheckFirst bool
+	// Again runs the effect again, with the same idem. It may then happen twice, unless the
+	// system that has it honours idempotency keys.
 	Again bool
-	// AnyAnswers says that the effect stands whatever the answers: a seat that is held
-	// while the user looks at others, a page that was counted. Its idem does not depend on
-	// them. Any other effect stands on the answers that the call had when it was made: if
-	// one of them changes, the call ends with [Diverged].
+	// AnyAnswers says that the effect stands whatever the answers are: a seat that is held
+	// while the user looks at others. Any other effect stands on the answers that the call had
+	// when it was made, and the call ends with [Diverged] if one of them changes.
 	AnyAnswers bool
-	// Within bounds the effect; 5 minutes if zero. A negative value is a [UsageError].
+	// Within bounds the effect; 5 minutes if zero.
 	Within time.Duration
 }
 
-func (o *EffectOptions[T]) anyAnswers() bool { return o != nil && o.AnyAnswers }
-
-// defaultWithin bounds an effect, and a round with a store.
-const defaultWithin = 5 * time.Minute
-
-func (o *EffectOptions[T]) within() time.Duration {
-	if o == nil || o.Within == 0 {
-		return defaultWithin
+// Once runs an effect, an action that must not happen twice, and remembers its value under
+// key. Asked for again in a later round, it returns the value and does not run.
+//
+//		booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
+//			return desk.Book(ctx, idem, place)
+//		})
+//
+//	  - Once means: once along one chain of states. With a [Keeper] it means at most once, or an
+//	    error that says that the outcome is unknown. docs/what-can-happen-twice.md has the rest.
+//	  - The value is returned as it is after a round trip through JSON, the first time too.
+//	  - An error means that the effect did not happen, so it runs when it is asked for again. An
+//	    error that leaves it open (a timeout, a lost connection, [ErrIndeterminate]) puts it in
+//	    doubt, unless it is marked with [NotDone]. An effect in doubt ends the call with
+//	    [OutcomeUnknown]; [EffectOptions] can settle it.
+//	  - A client that hangs up does not cancel f.
+func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
+	if err := CheckKey(key); err != nil {
+		return v, err
 	}
-	return o.Within
+	return Effect(ctx, c.pass, key, f, opts...)
 }
 
-// effectOptions returns the options of an effect, nil if it has none.
-func effectOptions[T any](key string, opts []*EffectOptions[T]) (*EffectOptions[T], error) {
-	switch len(opts) {
-	case 0:
-		return nil, nil
-	case 1:
-		if o := opts[0]; o != nil && o.Within < 0 {
-			return nil, misuse("effect %q has a negative EffectOptions.Within", key)
+// Do is [Once] for an effect that has no value worth keeping.
+func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) error, opts ...*EffectOptions[struct{}]) error {
+	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) { return struct{}{}, f(ctx, idem) }, opts...)
+	return err
+}
+
+// Effect is [Once] for styles, whose keys may begin with the style's name and a colon. Clients
+// are shown what is behind it.
+func Effect[T any](ctx context.Context, p *Pass, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
+	o, err := effectOptions(key, opts)
+	if err != nil {
+		return v, err
+	}
+	a := attempt{p: p, key: key, free: o.AnyAnswers, checks: o.Check != nil, inner: ctx.Value(inside{}) == p}
+	value, found, err := a.begin()
+	switch {
+	case err != nil:
+		return v, err
+	case !found:
+		value, err = run(ctx, &a, &o, f)
+	default:
+		if lost := p.Lost(key, new(T)); lost != "" {
+			err = p.Diverge("the value of effect %q %s", shown(key), lost)
 		}
-		return opts[0], nil
 	}
-	return nil, misuse("effect %q has %d EffectOptions: put all of them into one", key, len(opts))
-}
-
-// untyped returns the options for a step, which does not know its type.
-func (o *EffectOptions[T]) untyped() *EffectOptions[any] {
-	if o == nil {
-		return nil
+	if err != nil {
+		return v, err
 	}
-	untyped := &EffectOptions[any]{Again: o.Again, AnyAnswers: o.AnyAnswers, Within: o.Within}
-	if check := o.Check; check != nil {
-		untyped.Check = func(ctx context.Context, idem string) (any, bool, error) { return check(ctx, idem) }
-	}
-	return untyped
-}
-
-func decodeEffect[T any](value json.RawMessage, key string) (v T, _ error) {
-	var none T
 	if len(value) == 0 {
-		return none, lostValue(misuse("effect %q ran, but its value could not be remembered", key))
+		return v, lostValue(misuse("effect %q ran, but its value could not be remembered", shown(key)))
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
-		err = misuse("effect %q ran, but its value is not a %T: %v", key, none, err)
-		return none, &effectsReported{error: err, effect: effectApplied}
+		err = misuse("effect %q ran, but its value is not a %T: %v", shown(key), v, err)
+		return v, &reported{error: err, effect: effectApplied}
 	}
 	return v, nil
 }
 
-// lostValue marks the error of an effect that ran and whose value is lost.
-func lostValue(err error) error { return &effectsReported{error: err, effect: effectUnknown} }
-
-// begin finds the remembered value of an effect, or marks it as running and makes
-// its idem.
-func (c *Call) begin(key string, free bool) (value json.RawMessage, idem string, _ error) {
-	l := c.lock()
-	defer l.mu.Unlock()
-	if c.linear != nil {
-		if err := c.linear.failure(l, key); err != nil {
-			return nil, "", err
-		}
+func effectOptions[T any](key string, opts []*EffectOptions[T]) (o EffectOptions[T], _ error) {
+	switch {
+	case len(opts) > 1:
+		return o, misuse("effect %q has %d EffectOptions: put all of them into one", shown(key), len(opts))
+	case len(opts) == 1 && opts[0] != nil:
+		o = *opts[0]
 	}
-	for i := range l.st.done {
-		if e := &l.st.done[i]; e.kind.isEffect() && e.key == key {
-			if c.linear == nil && e.read || c.linear != nil && c.linear.claimed[key] && !c.linear.ending {
-				return nil, "", twice(key, "effects")
-			}
-			if c.linear != nil {
-				c.linear.claim(key)
-			}
-			e.noteRead()
-			return e.value, "", nil
-		}
+	switch {
+	case o.Within < 0:
+		return o, misuse("effect %q has a negative EffectOptions.Within", shown(key))
+	case o.CheckFirst && o.Check == nil:
+		return o, misuse("effect %q has EffectOptions.CheckFirst and no Check", shown(key))
+	case o.Within == 0:
+		o.Within = defaultWithin
 	}
-	if c.linear != nil {
-		if err := c.linear.mayRun(l, key); err != nil {
-			return nil, "", err
-		}
-	}
-	if l.phase == stopping {
-		return nil, "", misuse("effect %q does not run: its call has stopped", key)
-	}
-	if _, running := l.running.keys()[key]; running {
-		return nil, "", twice(key, "effects")
-	}
-	return nil, l.runs(key, ".", free), nil
+	return o, nil
 }
 
-// finish records the outcome of an effect. The effects that ran meanwhile become
-// part of it, and code that replays it need not ask for them.
-func (c *Call) finish(ran entry) {
-	l := c.lock()
-	defer l.mu.Unlock()
-	began := l.running.began[ran.key]
-	l.running.end(ran.key)
-	l.st.done.nest(began)
-	if ran.kind != effectEntry {
-		var claimed map[string]bool
-		if c.linear != nil {
-			claimed = c.linear.claimed
+// defaultWithin bounds an effect, the undoing of one, and a round that is kept.
+const defaultWithin = 5 * time.Minute
+
+// attempt is one attempt at an effect.
+type attempt struct {
+	p        *Pass
+	key      string
+	idem     string
+	free     bool
+	checks   bool // its author can find out whether it happened
+	inner    bool // it runs inside another effect
+	since    int  // length of the history when it began
+	doubtful bool // an earlier attempt may have happened
+	began    time.Time
+	loose    loose
+}
+
+type inside struct{}
+
+// begin finds the value of an effect that happened, or marks the effect as running.
+func (a *attempt) begin() (value json.RawMessage, found bool, err error) {
+	var meets *failure.Failure
+	a.p.locked(func(l *ledger) {
+		p, h := a.p, l.st.done
+		if meets, err = a.failure(h); meets != nil || err != nil {
+			return
 		}
-		l.st.done.release(claimed)
+		if e := h.effect(a.key); e != nil {
+			if slices.Contains(p.used, a.key) {
+				err = twice(shown(a.key), "effects")
+				return
+			}
+			p.used, value, found = append(p.used, a.key), e.value, true
+			return
+		}
+		if p.asker != nil {
+			if err = p.asker.MayRun(shown(a.key), h.count(Answered)); err != nil {
+				return
+			}
+		}
+		if l.isRunning(a.key) {
+			err = twice(shown(a.key), "effects")
+			return
+		}
+		a.since = len(h)
+		l.run(runningEffect{key: a.key, free: a.free, until: time.Now().Add(defaultWithin)})
+		a.idem, a.doubtful = l.idem(a.key, a.free), h.inDoubt(a.key)
+	})
+	if meets != nil {
+		err = meet(meets)
 	}
-	if ran.kind == triedEntry {
-		l.st.tried(ran)
-		return
+	return value, found, err
+}
+
+// failure is the next failure of the effect that an earlier round met and this pass has not,
+// in code that replays.
+func (a *attempt) failure(h history) (_ *failure.Failure, err error) {
+	if !a.p.replays {
+		return nil, nil
 	}
-	ran.noteRead()
-	l.st.record(ran)
+	skip := 0
+	for _, key := range a.p.met {
+		if key == a.key {
+			skip++
+		}
+	}
+	for i := range h {
+		if h[i].kind != Failed || h[i].key != a.key {
+			continue
+		}
+		if skip--; skip < 0 {
+			a.p.met = append(a.p.met, a.key)
+			f, err := failure.Read(h[i].value)
+			if err != nil {
+				err = Diverge("the failure of effect %q cannot be read", shown(a.key))
+			}
+			return f, err
+		}
+	}
+	return nil, nil
+}
+
+// run makes the attempt, and records how it ended, in whichever way. The value is encoded in
+// here, and decoded when it is recorded: the author's methods may panic.
+func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFunc[T]) (value json.RawMessage, err error) {
+	ending := entry{key: a.key, free: a.free, checks: a.checks, doubt: true} // of an attempt that does not return
+	begun, returned := false, false
+	defer func() {
+		panicked := recover()
+		cause := err
+		if !returned {
+			cause = Ended(false, panicked, nil)
+			ending = a.failed(failureOf(cause), true)
+			if p, ok := cause.(*PanicError); ok && panicked != nil {
+				p.Value = failureOf(cause).PanicValue(p.Value)
+			}
+		}
+		about := Entry{Err: cause}
+		if !returned {
+			about = Entry{Reason: "it did not return"}
+		}
+		a.end(begun || !returned, ending, about)
+		if panicked != nil {
+			panic(cause)
+		}
+	}()
+	ctx, cancel, err := a.shield(ctx, o.Within)
+	if err != nil {
+		returned = true
+		return nil, err
+	}
+	defer cancel()
+	v, done, err := settle(ctx, a, o)
+	if err == nil && !done {
+		if err = a.note(ctx); err == nil {
+			begun = true
+			v, err = perform(ctx, a, o, f)
+		}
+	}
+	begun = begun || done
+	if err != nil {
+		if begun {
+			ending, err = a.ending(ctx, err)
+		}
+		returned = true
+		return nil, err
+	}
+	value, err = json.Marshal(v)
+	ending.kind, ending.value, ending.doubt = Happened, value, err != nil
+	returned = true
+	if err != nil {
+		return nil, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", shown(a.key), err))
+	}
+	return value, nil
+}
+
+// perform calls the function, and has an end in doubt checked at once.
+func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFunc[T]) (v T, err error) {
+	a.began = time.Now()
+	v, err = f(ctx, a.idem)
+	if err == nil || o.Check == nil || ctx.Err() != nil || !inDoubt(ctx, err) {
+		return v, err
+	}
+	found, happened, failed := o.Check(ctx, a.idem)
 	switch {
-	case c.linear == nil:
-	case ran.kind == failedEntry:
-		c.linear.countFailure(ran.key)
-	default:
-		c.linear.claim(ran.key)
+	case failed != nil:
+		return v, err
+	case happened:
+		return found, nil
 	}
+	return v, NotDone(err)
+}
+
+// settle finds out about an earlier attempt whose outcome nobody knows, or one that nobody
+// remembers.
+func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
+	if !a.doubtful && !o.CheckFirst || a.doubtful && o.Again && o.Check == nil {
+		return v, false, nil
+	}
+	failed := error(ErrIndeterminate)
+	if o.Check != nil {
+		v, happened, failed = o.Check(ctx, a.idem)
+	}
+	if failed != nil {
+		l := a.p.at.Load()
+		err = &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
+		a.p.locked(func(l *ledger) { l.hear(Entry{Kind: InDoubt, Key: shown(a.key)}) })
+		if l.notes != nil {
+			l.give(err)
+		}
+		return v, false, err
+	}
+	if !happened {
+		a.p.locked(func(l *ledger) { l.st.done.settle(a.key) })
+		a.doubtful = false
+	}
+	return v, happened, nil
+}
+
+// unknownEnd is the detail of a round that ended with an effect in doubt.
+const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
+
+// note writes down that the effect is about to begin, where somebody keeps the round.
+func (a *attempt) note(ctx context.Context) error {
+	l := a.p.at.Load()
+	if err := l.noteBegun(ctx, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
+		return err
+	}
+	l.locked(func() { l.hear(Entry{Kind: Begun, Key: shown(a.key)}) })
+	return nil
+}
+
+// ending is the entry of an attempt that returned an error, and the error as its author gets
+// it. An error whose methods panic, such as a nil pointer, may have been meant as none.
+func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
+	var stop *stopped
+	if errors.Is(err, ErrSkip) || errors.As(err, &stop) {
+		return entry{kind: Tried, key: a.key}, err
+	}
+	doubt := a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)
+	f := failureOf(unmarked(err))
+	return a.failed(f, doubt), meet(f)
+}
+
+// failed is the entry of an attempt that failed. Code that replays meets the error again, unless
+// a replay passes over the effect together with the one around it.
+func (a *attempt) failed(f *failure.Failure, doubt bool) entry {
+	e := entry{kind: Tried, key: a.key, free: a.free, checks: a.checks, doubt: doubt}
+	if a.p.replays && !a.inner {
+		e.kind, e.value = Failed, f.Encode()
+	}
+	return e
+}
+
+// end records how the attempt ended. Effects that ran meanwhile become part of it.
+func (a *attempt) end(ran bool, ending entry, about Entry) {
+	if !a.began.IsZero() {
+		about.Took = time.Since(a.began)
+	}
+	switch {
+	case errors.Is(about.Err, ErrSkip):
+		about.Err, about.Reason = nil, "skipped"
+	case ending.kind == Happened && a.began.IsZero():
+		about.Reason = "a check found it done"
+	}
+	l := a.p.at.Load()
+	a.p.locked(func(l *ledger) {
+		l.ended(a.key)
+		if !ran {
+			return
+		}
+		l.st.done.nest(min(a.since, len(l.st.done)))
+		l.grow(ending, about)
+		switch ending.kind {
+		case Happened:
+			a.p.used = append(a.p.used, a.key)
+			return
+		case Failed:
+			a.p.met = append(a.p.met, a.key)
+		}
+		a.p.used = slices.DeleteFunc(a.p.used, func(key string) bool { // what ran inside may be asked for again
+			return l.st.done.find(func(e *entry) bool { return e.kind == Nested && e.key == key }) != nil
+		})
+	})
+	if l.notes != nil {
+		l.noteEnded(&entry{kind: Tried, key: a.key})
+	}
+}
+
+// loose is a context without its end, whose effects know which pass they are inside of.
+type loose struct {
+	values context.Context
+	life   context.Context // of all effects of the runtime
+	p      *Pass
+}
+
+func (l *loose) Deadline() (end time.Time, ok bool) { return end, false }
+func (l *loose) Done() <-chan struct{}              { return l.life.Done() }
+func (l *loose) Err() error                         { return l.life.Err() }
+func (l *loose) Value(key any) any {
+	if key == (inside{}) {
+		return l.p
+	}
+	if v := l.life.Value(key); v != nil { // package context finds the parent by a key
+		return v
+	}
+	return l.values.Value(key)
+}
+
+// shield makes the context of an effect: nothing is cut in the middle because somebody stopped
+// waiting. It has the values of the author's context, and of its cancellation only what the
+// author added. It ends with the effect's own time, and when Close gives up on effects. An
+// effect inside another lives in the context of that one. The error is that of a round which
+// has ended: then the effect does not begin.
+func (a *attempt) shield(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc, error) {
+	if a.inner {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		return ctx, cancel, nil
+	}
+	l := a.p.at.Load()
+	life := l.life
+	if a.p.asker != nil {
+		life = a.p.asker.Life()
+	}
+	if err := life.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	until := time.Now().Add(within)
+	if own, ok := ctx.Deadline(); ok && own.Before(until) {
+		if end, ok := life.Deadline(); !ok || own.Before(end) {
+			until = own
+		}
+	}
+	a.p.locked(func(l *ledger) {
+		for i := range l.running {
+			if e := &l.running[i]; e.key == a.key {
+				e.until = until
+			}
+		}
+	})
+	a.loose = loose{ctx, l.target.rt.effects, a.p}
+	bounded, end := context.WithDeadline(&a.loose, until)
+	if ctx == life { // all that could end it is what it is shielded from
+		return bounded, end, nil
+	}
+	shielded, cancel := context.WithCancelCause(bounded)
+	unhook := context.AfterFunc(ctx, func() {
+		if ctx.Err() == context.Canceled && life.Err() == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return shielded, func() { unhook(); cancel(context.Canceled); end() }, nil
+}
+
+// inDoubt reports whether an error of an effect leaves open whether the effect happened: its
+// time ran out, it was cancelled, its connection ended after the request may have been sent,
+// or the error says so itself. ctx is that of the effect.
+func inDoubt(ctx context.Context, err error) bool {
+	var known *notDone
+	var stop *stopped
+	if errors.As(err, &known) || errors.As(err, &stop) {
+		return false
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return false // nothing was sent
+	}
+	var timeout interface{ Timeout() bool }
+	var effect interface{ ToolErrorEffect() string }
+	return ctx.Err() != nil ||
+		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
+		errors.As(err, &timeout) && timeout.Timeout() ||
+		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
+}
+
+// endsInDoubt are the errors after which the other side may have done its work.
+var endsInDoubt = []error{
+	ErrIndeterminate, context.DeadlineExceeded, context.Canceled,
+	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
+}
+
+// NotDone marks an error of an effect as one after which the effect has not happened and will
+// not: the bank's timeout while it only looked up the account, say. Without it a timeout, a
+// cancelled context and a connection that ended leave the effect in doubt. The text and the
+// chain stay those of err, and NotDone(nil) is nil.
+func NotDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notDone{err}
+}
+
+type notDone struct{ error }
+
+func (e *notDone) Unwrap() error { return e.error }
+
+// unmarked is the error as its client gets it.
+func unmarked(err error) error {
+	if known, ok := err.(*notDone); ok {
+		return known.error
+	}
+	return err
 }

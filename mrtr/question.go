@@ -29,6 +29,8 @@ type Question[T any] struct {
 type AnyQuestion interface {
 	// Key names the answer in the state and on the wire, "" for [Known].
 	Key() string
+	// Words identifies the question in all its words, "" for [Known].
+	Words() string
 	// Err is nil if the question can be asked, and a [UsageError] if not.
 	Err() error
 
@@ -43,6 +45,15 @@ func (q Question[T]) Key() string {
 	return q.spec.key
 }
 
+// Words identifies what the question shows its user, "" for [Known]: its message, its form and
+// its address. An audit can tell by it which words somebody agreed to.
+func (q Question[T]) Words() string {
+	if q.spec == nil {
+		return ""
+	}
+	return q.spec.Words()
+}
+
 // Err is nil if the question can be asked, and a [UsageError] if not.
 func (q Question[T]) Err() error {
 	if q.err == nil && q.spec == nil && q.known == nil {
@@ -52,6 +63,14 @@ func (q Question[T]) Err() error {
 }
 
 func (q Question[T]) asking() *spec { return q.spec }
+
+// KnownValue is the answer of a question that is [Known].
+func (q Question[T]) KnownValue() (v T, ok bool) {
+	if q.known == nil {
+		return v, false
+	}
+	return *q.known, true
+}
 
 // Default gives the question an answer for clients that can't be asked. It is used only if
 // the [UnaskablePolicy] says so: a user who can be asked is asked, and sees no preselection.
@@ -112,6 +131,12 @@ func (q Question[T]) Within(d time.Duration) Question[T] {
 		s.absence = &absence{answer: s.fallback(), after: d}
 		return nil
 	})
+}
+
+// AnyWords lets an answer stand though the words of the question have changed since, such as a
+// message with the time in it. Otherwise a question in other words is asked again.
+func (q Question[T]) AnyWords() Question[T] {
+	return q.change(func(s *spec) error { s.anyWords = true; return nil })
 }
 
 // change returns the question with the change that f makes, or with the mistake that f finds.
@@ -188,10 +213,10 @@ type spec struct {
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 	tells   bool            // a decline and a cancel are answers that are told apart
 
+	anyWords bool // an answer to other words is an answer
+
 	confirms bool // it is a Confirm: set where the question is made, and in no state
 	verbatim bool // see Verbatim: likewise
-
-	typ string // names a type that decodes its answer itself, see answerType
 
 	// Set where the question is made. No state carries them.
 	form    *form.Form
@@ -227,44 +252,54 @@ func (s *spec) Key() string   { return s.key }
 func (s *spec) Err() error    { return nil }
 func (s *spec) asking() *spec { return s }
 
-// digest identifies the wording of a question, so that a replay notices a change.
-func (s *spec) digest() string {
-	text := s.digestBytes()
-	return string(text[:])
+// Words identifies the question in all its words, for an audit.
+func (s *spec) Words() string { return s.digest(nil, true) }
+
+// wordsFor identifies the words that an answer was given to: of a choice, the label that was
+// chosen. So an answer stands when other choices come and go around it, and not when its own
+// label changes.
+func (s *spec) wordsFor(answer json.RawMessage) string {
+	return s.digest(answer, s.kind != formKind || isOutcome(answer))
 }
 
-// sameWords reports whether two questions under one key are one.
-func (s *spec) sameWords(other *spec) bool {
-	return s == other || s.digestBytes() == other.digestBytes()
-}
-
-func (s *spec) digestBytes() [digest.Len]byte {
-	buf := make([]byte, 0, 256)
-	for _, part := range []string{string(s.kind), s.key, s.message, s.url} {
-		buf = append(buf, part...)
-		buf = append(buf, 0)
+func (s *spec) digest(answer json.RawMessage, whole bool) string {
+	p := payloads.Get().(*payload)
+	defer p.release()
+	for _, part := range [...]string{string(s.kind), s.key, s.message, s.url} {
+		p.b = append(append(p.b, part...), 0)
 	}
-	return digest.ShortBytes(append(buf, s.schema...))
+	f, err := s.formOf()
+	if whole || err != nil {
+		p.b = append(p.b, s.schema...)
+	} else {
+		p.b = f.AppendWords(p.b, s.schema, answer)
+	}
+	return digest.Short(p.b)
 }
 
-// request is the question as go-sdk sends it, fresh each time because go-sdk
-// may write to it. The note tells the user why the last answer did not fit. A client of
-// texts alone is sent the form in texts, which changes nothing in the question.
-func (s *spec) request(note string, client era.Client) (mcp.InputRequest, error) {
+// formOf is the form of the question. A question that came with a state has none yet.
+func (s *spec) formOf() (_ *form.Form, err error) {
+	if s.form == nil && s.kind == formKind {
+		s.form, err = form.Of(s.schema)
+	}
+	return s.form, err
+}
+
+// sameText reports whether two questions are one.
+func (s *spec) sameText(o *spec) bool {
+	return s == o || s.kind == o.kind && s.key == o.key && s.message == o.message && s.url == o.url && string(s.schema) == string(o.schema)
+}
+
+// request is the question as go-sdk sends it, fresh each time because go-sdk may write to it.
+// The note tells the user why the last answer did not fit.
+func (s *spec) request(note string) (mcp.InputRequest, error) {
 	message := s.message
 	if note != "" {
 		message += "\n\n" + plaintext.Text(note) // a type's own words may repeat the answer
 	}
 	switch s.kind {
 	case formKind:
-		schema := s.schema
-		if client.TextsOnly {
-			var err error
-			if schema, err = form.OfTexts(schema); err != nil {
-				return nil, err
-			}
-		}
-		return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: schema}, nil
+		return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: s.schema}, nil
 	case urlKind:
 		return &mcp.ElicitParams{Mode: "url", Message: message, URL: s.url}, nil
 	case sampleKind, toolsKind:
@@ -286,8 +321,9 @@ func twice(key, kind string) error {
 
 const maxKey = 64
 
-// checkKey keeps keys readable on the wire, in logs and in error texts.
-func checkKey(key string) error {
+// CheckKey returns an error for a text that cannot be the key of a question, effect or step.
+// Keys stay readable on the wire, in logs and in error texts.
+func CheckKey(key string) error {
 	if key == "" || len(key) > maxKey {
 		return misuse("key %.80q: a key has 1 to %d characters", key, maxKey)
 	}
@@ -304,7 +340,7 @@ func checkKey(key string) error {
 // upstream and still legal; a client that did not declare it, or sampling with
 // tools where params name some, is refused.
 func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
 	}
 	if params == nil {
@@ -324,7 +360,7 @@ func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.
 // Roots asks for the client's roots. The feature is deprecated upstream and
 // still legal; a client that did not declare it is refused.
 func Roots(key string) Question[*mcp.ListRootsResult] {
-	if err := checkKey(key); err != nil {
+	if err := CheckKey(key); err != nil {
 		return Question[*mcp.ListRootsResult]{err: err}
 	}
 	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}

@@ -71,7 +71,7 @@ func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult]
 
 func rawQuestion(s *spec, err error) Question[*mcp.ElicitResult] {
 	if err == nil {
-		s.tells, s.typ = true, ""
+		s.tells = true
 	}
 	return Question[*mcp.ElicitResult]{spec: s, err: err}
 }
@@ -127,7 +127,6 @@ func reason(value json.RawMessage) Reason {
 // outcomeReader is a type of answers that tells outcomes apart.
 type outcomeReader interface {
 	readOutcome(value json.RawMessage, key string) error
-	noteType()
 }
 
 func (r *Replied[T]) readOutcome(value json.RawMessage, key string) (err error) {
@@ -138,8 +137,6 @@ func (r *Replied[T]) readOutcome(value json.RawMessage, key string) (err error) 
 	r.Value, err = decodeAnswer[T](value, key)
 	return err
 }
-
-func (r *Replied[T]) noteType() { answerTypeName[T]() }
 
 // readsOutcome reports whether T tells outcomes apart. It makes no T, which would be
 // an allocation in every round.
@@ -171,16 +168,30 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 	return *v, err
 }
 
-// noteAnswerType lets this process judge answers by T, or by the type inside a Replied.
-func noteAnswerType[T any]() {
-	if r, ok := any(new(T)).(outcomeReader); ok {
-		r.noteType()
-		return
-	}
-	answerTypeName[T]()
-}
-
 // isReply reports whether a type is Replied, whose first field is the answer.
 func isReply(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[outcomeReader]())
 }
+
+// reader reads an answer as T, for its error.
+func reader[T any]() func(value json.RawMessage, key string) error {
+	return func(value json.RawMessage, key string) error {
+		_, err := decodeAnswer[T](value, key)
+		return err
+	}
+}
+
+// decodeAnswer reads the answer to the question named key. The outcome of a lenient question
+// without one reads as the zero value, unless T tells outcomes apart.
+func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
+	if readsOutcome[T]() {
+		return decodeOutcome[T](value, key)
+	}
+	if isOutcome(value) {
+		var none T
+		return none, nil
+	}
+	return form.Decode[T](value, key)
+}
+
+func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }

@@ -3,7 +3,8 @@ package mrtr
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
+	"maps"
+	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -11,115 +12,20 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
-// outcomeFormat is the version of writeOutcome's encoding.
-const outcomeFormat = 1
+// A Texter is an output that says its own text, for people and models. The structured output
+// stands beside it.
+type Texter interface{ Text() string }
 
-// writeOutcome is the outcome of a turn as it is remembered: the token of its
-// questions, its error, or its result. It is nil for a result that cannot be kept.
-func (rd *round) writeOutcome(out *asked, err error) json.RawMessage {
-	switch {
-	case out != nil:
-		w := beginSaved(len(out.token))
-		w.Text("token", out.token)
-		return w.End()
-	case err != nil:
-		failed := failure.Of(err).Encode()
-		w := beginSaved(len(failed))
-		w.Raw("error", failed)
-		return w.End()
-	}
-	result, err := rd.typed.save()
-	if err != nil || len(result) > rd.target.rt.memory.maxResult {
-		return nil
-	}
-	w := beginSaved(len(result))
-	w.Raw("result", result)
-	return w.End()
-}
+// ContentProvider is an output with content of its own: images, audio, links, embedded
+// resources. It follows the text of a [Texter]. The structured output, made of the fields that
+// encode as JSON, stands beside it.
+type ContentProvider interface{ Content() []mcp.Content }
 
-// tryOutcome is writeOutcome where a method of the author's result or error may panic.
-func (rd *round) tryOutcome(out *asked, err error) (outcome json.RawMessage, panicked error) {
-	panicked = guard(func() error {
-		outcome = rd.writeOutcome(out, err)
-		return nil
-	})
-	return outcome, safeError(panicked)
-}
+// MetaProvider is an output with the _meta of its result.
+type MetaProvider interface{ Meta() mcp.Meta }
 
-// beginSaved begins an object with room for size bytes beside its names.
-func beginSaved(size int) jsontext.Writer {
-	return jsontext.Begin(make([]byte, 0, size+64), "v", outcomeFormat)
-}
-
-// readOutcome reads what writeOutcome wrote. The questions are made of the state in
-// their token, which opens for equal requests alone.
-func (rd *round) readOutcome(b json.RawMessage) (*asked, error) {
-	if len(b) == 0 {
-		return nil, &effectsReported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}
-	}
-	r, format := jsontext.Open(b, "v")
-	token, failed, result := r.Text("token"), r.Raw("error"), r.Raw("result")
-	switch {
-	case format != outcomeFormat || !r.End():
-		return nil, &Error{Reason: ResultNotKept}
-	case token != "":
-		st, ok, err := rd.openState(token)
-		if err != nil || !ok {
-			return nil, badState()
-		}
-		requests, err := st.requests(rd.ex.client)
-		if err != nil {
-			return nil, err
-		}
-		rd.tellTask(&st)
-		return &asked{requests: requests, token: token}, nil
-	case failed != nil:
-		f, err := failure.Read(failed)
-		if err != nil {
-			return nil, &Error{Reason: ResultNotKept}
-		}
-		return nil, f.Err()
-	}
-	return nil, rd.typed.load(result)
-}
-
-// settledJSON encodes v so that decoding and encoding it again gives the same bytes.
-// A value that does not survive that, such as one whose type writes more than it reads,
-// is replaced by one that does.
-func settledJSON[T any](v *T, decode func([]byte) (T, error)) (json.RawMessage, error) {
-	saved, err := json.Marshal(v)
-	for range 4 {
-		if err != nil {
-			return nil, err
-		}
-		back, err := decode(saved)
-		if err != nil {
-			return nil, err
-		}
-		again, err := json.Marshal(&back)
-		if err != nil {
-			return nil, err
-		}
-		if bytes.Equal(saved, again) {
-			return saved, nil
-		}
-		*v, saved = back, again
-	}
-	return nil, errUnsettled
-}
-
-var errUnsettled = errors.New("the value is another one each time it is decoded and encoded")
-
-// decodeExactly decodes JSON and keeps the digits of numbers that have no type.
-func decodeExactly[T any](b []byte) (v T, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
-}
-
-// result is the result of a round. A typed tool's has content and _meta of its own beside
-// the output, where the output makes them.
+// result is the result of a call: the output of a handler, and for a typed tool the content
+// and _meta that the output makes itself.
 type result[Out any] struct {
 	out Out
 	own *mcp.CallToolResult
@@ -129,7 +35,41 @@ type result[Out any] struct {
 type resultFormat[Out any] interface {
 	complete(r *result[Out]) error
 	save(r *result[Out]) (json.RawMessage, error)
-	load(r *result[Out], saved json.RawMessage) error
+	load(saved json.RawMessage) (result[Out], error)
+}
+
+func saver[Out any](f resultFormat[Out]) func(any) (json.RawMessage, error) {
+	return func(value any) (json.RawMessage, error) { return f.save(value.(*result[Out])) }
+}
+
+func loader[Out any](f resultFormat[Out]) func(json.RawMessage) (any, error) {
+	return func(saved json.RawMessage) (any, error) {
+		r, err := f.load(saved)
+		return &r, err
+	}
+}
+
+// stopper makes the outcome of a call that was stopped with an output.
+func stopper[Out any](f resultFormat[Out]) func(any) Outcome {
+	return func(out any) Outcome {
+		own, ok := out.(Out)
+		if !ok {
+			return Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+		}
+		r := &result[Out]{out: own}
+		if err := guard(func() error { return f.complete(r) }); err != nil {
+			return Outcome{Err: safeError(err)}
+		}
+		return Outcome{Value: r, Stopped: true}
+	}
+}
+
+// decodeExactly decodes JSON and keeps the digits of numbers that have no type.
+func decodeExactly[T any](b []byte) (v T, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
 }
 
 // typedFormat is that of a typed tool.
@@ -145,46 +85,96 @@ func (f typedFormat[Out]) complete(r *result[Out]) (err error) {
 }
 
 func (typedFormat[Out]) save(r *result[Out]) (json.RawMessage, error) {
-	saved, err := settledJSON(&r.out, decodeExactly[Out])
+	out, err := json.Marshal(&r.out)
 	if err != nil {
 		return nil, err
 	}
 	var own json.RawMessage
 	if r.own != nil {
-		if own, err = settledJSON(&r.own, decodeOwn); err != nil {
+		if own, err = json.Marshal(r.own); err != nil {
 			return nil, err
 		}
 	}
-	w := beginSaved(len(saved) + len(own))
+	w := jsontext.Begin(make([]byte, 0, len(out)+len(own)+64), "v", recordFormat)
 	w.Raw("own", own)
-	w.Raw("out", saved)
+	w.Raw("out", out)
 	return w.End(), nil
 }
 
-// decodeOwn keeps a result without content as one: go-sdk fills in that of the output.
-func decodeOwn(b []byte) (*mcp.CallToolResult, error) {
-	res, err := decodeRaw(b)
-	if err == nil && res != nil && len(res.Content) == 0 {
-		res.Content = nil
-	}
-	return res, err
-}
-
-func (typedFormat[Out]) load(r *result[Out], saved json.RawMessage) (err error) {
+func (typedFormat[Out]) load(saved json.RawMessage) (r result[Out], err error) {
 	in, _ := jsontext.Open(saved, "v")
 	own, out := in.Raw("own"), in.Raw("out")
 	if own != nil {
-		if r.own, err = decodeOwn(own); err != nil {
-			return err
+		if r.own, err = decodeResult(own); err != nil {
+			return r, err
+		}
+		if r.own != nil && len(r.own.Content) == 0 {
+			r.own.Content = nil // go-sdk fills in that of the output
 		}
 	}
 	r.out, err = decodeExactly[Out](out)
-	return err
+	return r, err
+}
+
+// hasOwnContent reports whether an output can have text, content or _meta of its own.
+func hasOwnContent[Out any]() bool {
+	t := reflect.TypeFor[Out]()
+	if t.Kind() == reflect.Interface { // its values decide
+		return true
+	}
+	for _, way := range []reflect.Type{reflect.TypeFor[Texter](), reflect.TypeFor[ContentProvider](), reflect.TypeFor[MetaProvider]()} {
+		if t.Implements(way) || reflect.PointerTo(t).Implements(way) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownResult holds the text, content and _meta of an output that has any; else it is nil, and
+// go-sdk makes the content from the structured output.
+func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
+	texter, speaks := provider[Texter](out)
+	contents, shows := provider[ContentProvider](out)
+	meta, annotates := provider[MetaProvider](out)
+	if !speaks && !shows && !annotates {
+		return nil, nil
+	}
+	res := &mcp.CallToolResult{}
+	if speaks {
+		res.Content = []mcp.Content{&mcp.TextContent{Text: texter.Text()}}
+	}
+	if shows {
+		for _, content := range contents.Content() {
+			if v := reflect.ValueOf(content); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+				return nil, misuse("the content of a %T has an element that is nil", *out)
+			}
+			res.Content = append(res.Content, content)
+		}
+	}
+	if annotates {
+		res.Meta = maps.Clone(meta.Meta()) // go-sdk writes to it
+	}
+	return res, nil
+}
+
+// provider is the output as an interface that it implements. The method may be that of the
+// output's pointer, which has those of the output too, unless that is a pointer or an interface
+// itself.
+func provider[I, Out any](out *Out) (_ I, ok bool) {
+	if own, ok := any(out).(I); ok {
+		return own, true
+	}
+	switch reflect.TypeFor[Out]().Kind() {
+	case reflect.Pointer, reflect.Interface:
+		own, ok := any(*out).(I)
+		return own, ok
+	}
+	var none I
+	return none, false
 }
 
 // refuseQuestions refuses a whole result that asks: that of another server, as a gateway gets
-// it. Its questions would reach the client with a state that does not open here, so that their
-// answers would be refused.
+// it. Its questions would reach the client with a state that does not open here.
 func refuseQuestions(whole any) error {
 	asks := false
 	switch res := whole.(type) {
@@ -196,7 +186,7 @@ func refuseQuestions(whole any) error {
 		asks = res != nil && (res.NeedsInput() || res.InputRequests != nil || res.RequestState != "")
 	}
 	if asks {
-		return misuse("the handler returned a result with questions or a state, such as that of another server: ask its questions with Need, Carry its state, and hand both on in the next round")
+		return misuse("the handler returned a result with questions or a state, such as that of another server: ask its questions with Need")
 	}
 	return nil
 }
@@ -206,55 +196,47 @@ type wholeFormat[R any] struct{}
 
 func (wholeFormat[R]) complete(r *result[*R]) error { return refuseQuestions(r.out) }
 
-func (wholeFormat[R]) save(r *result[*R]) (json.RawMessage, error) {
-	return settledJSON(&r.out, decodeExactly[*R])
-}
+func (wholeFormat[R]) save(r *result[*R]) (json.RawMessage, error) { return json.Marshal(r.out) }
 
-func (wholeFormat[R]) load(r *result[*R], saved json.RawMessage) (err error) {
+func (wholeFormat[R]) load(saved json.RawMessage) (r result[*R], err error) {
 	r.out, err = decodeExactly[*R](saved)
-	return err
+	return r, err
 }
 
-// rawFormat is that of a raw tool. The result may carry an error, which layers outside
-// look at.
+// rawFormat is that of a raw tool. The result may carry an error, which layers outside look at.
 type rawFormat struct{}
 
 func (rawFormat) complete(r *result[*mcp.CallToolResult]) error { return refuseQuestions(r.out) }
 
 func (rawFormat) save(r *result[*mcp.CallToolResult]) (json.RawMessage, error) {
-	var carried error
-	if r.out != nil {
-		carried = r.out.GetError()
-	}
-	saved, err := settledJSON(&r.out, decodeRaw)
+	saved, err := json.Marshal(r.out)
 	if err != nil {
 		return nil, err
 	}
-	w := beginSaved(len(saved))
-	if carried != nil {
-		w.Raw("error", failure.Of(carried).Encode())
-		r.out.SetError(carried) // the result may have been replaced
+	w := jsontext.Begin(make([]byte, 0, len(saved)+64), "v", recordFormat)
+	if r.out != nil && r.out.GetError() != nil {
+		w.Raw("error", failure.Of(r.out.GetError()).Encode())
 	}
 	w.Raw("out", saved)
 	return w.End(), nil
 }
 
-func (rawFormat) load(r *result[*mcp.CallToolResult], saved json.RawMessage) (err error) {
+func (rawFormat) load(saved json.RawMessage) (r result[*mcp.CallToolResult], err error) {
 	in, _ := jsontext.Open(saved, "v")
 	failed := in.Raw("error")
-	if r.out, err = decodeRaw(in.Raw("out")); err != nil || failed == nil {
-		return err
+	if r.out, err = decodeResult(in.Raw("out")); err != nil || failed == nil {
+		return r, err
 	}
 	f, err := failure.Read(failed)
 	if err != nil {
-		return err
+		return r, err
 	}
 	r.out.SetError(f.Err())
-	return nil
+	return r, nil
 }
 
-// decodeRaw keeps the structured content and the metadata as they were written.
-func decodeRaw(b []byte) (*mcp.CallToolResult, error) {
+// decodeResult keeps the structured content and the metadata as they were written.
+func decodeResult(b []byte) (*mcp.CallToolResult, error) {
 	if isNull(b) {
 		return nil, nil
 	}

@@ -2,289 +2,323 @@ package mrtr
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// round is one request's way through the engine.
+// round is the way of one request through the engine:
+//
+//	open    the state, or begin a call                      seal.go
+//	judge   the answers by the questions that were sent     judge.go
+//	keep    the round, or get its outcome: with a Keeper    this file, and package durable
+//	enter   the handler, once all answers are there         this file, and the styles
+//	ask     the questions that the handler returned         ask.go
+//	seal    the state that goes out with them               seal.go
 type round struct {
 	ledger
-	typed typedRound
-	own   Call  // of the handler, unless one that is held goes on
-	out   asked // where this round asks
+	enter func(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+
+	begins   bool  // the call begins with this request
+	keeps    bool  // the Keeper has the round
+	over     error // by which its answers, or its request, end the call before the handler is entered
+	first    Pass
+	rejected Outcome // of a request that was refused
 }
 
-func newRound(t *target, ex exchange, typed typedRound) *round {
-	rd := typed.begin()
-	rd.target, rd.ex, rd.typed = t, ex, typed
-	rd.own.at.Store(&rd.ledger)
-	return rd
+func newRound(t *target, ex exchange) *round {
+	r := &round{}
+	r.target, r.ex = t, ex
+	return r
 }
 
-// call is that of the handler which goes through the history in this round: its own, or the one
-// of the held handler that stands in for it.
-func (rd *round) call() *Call {
-	if r := rd.own.linear; r != nil {
-		return r.call
+// serve takes one request from the state that came in to the outcome that goes out.
+func (r *round) serve(ctx context.Context) (o Outcome) {
+	if err := r.open(ctx); err != nil {
+		r.st, r.rejected.Err, r.life = state{}, err, ctx
+		r.endedWith(ctx, r.rejected)
+		return r.rejected
 	}
-	return &rd.own
+	start, err := r.offerTask(ctx)
+	if start || err != nil {
+		return r.start(err)
+	}
+	ctx = r.began(ctx)
+	r.life = ctx
+	o = r.play(ctx)
+	if o.Repeated {
+		r.reportAnswers(HowRepeated)
+		r.leave(true)
+	}
+	if !r.keeps || o.Repeated || o.Refused != "" {
+		r.endedWith(ctx, o)
+	}
+	return o
 }
 
-// run takes one request of a call from the state that came in to the state that
-// goes out:
-//
-//	open    the state, or begin a call                         seal.go
-//	judge   the answers by the questions that were sent        judge.go
-//	claim   the round, or get its outcome: with a store        turn.go
-//	enter   the handler, once all of them are answered         this file, and the styles
-//	ask     the questions that the handler returned            ask.go, gate.go
-//	seal    the state that goes out with the questions         seal.go
-//
-// It returns the questions, or nil when the call is complete, or the error that
-// ended it. register.go comes before it: there a round is detached from its request, and a
-// legacy client is asked between two of them.
-func (rt *Runtime) run(ctx context.Context, ex exchange, t *target, typed typedRound) (*asked, error) {
-	rt.rounds.Add(1)
-	defer rt.rounds.Add(-1)
-	var began time.Time
-	if rt.observer != nil { // nobody else asks for the time
-		began = time.Now()
-	}
-	rd := newRound(t, ex, typed)
-	if err := rd.openRound(ctx); err != nil {
-		return nil, err
-	}
-	rd.life = ctx
-	if out, err := rd.offerTask(ctx); out != nil || err != nil {
-		return out, err
-	}
-	ctx, done := rd.heedTask(ctx)
-	defer done()
-	ctx = rd.startRound(ctx)
-	rd.life = ctx
-	out, err := rd.advanceGuarded(ctx)
-	if err != nil || rd.claim != nil {
-		out, err = rd.settleRound(ctx, out, safeError(err))
-	}
-	if rt.observer != nil && rd.phase != elsewhere { // else it knows
-		rd.observeEnd(ctx, out, err, time.Since(began))
-	}
-	if out != nil && rd.own.goesOn() != nil { // the handler is held
-		rd.releaseRequest()
-	}
-	return out, err
-}
-
-// releaseRequest lets go of the request while the handler waits for the next, and of what
-// nobody asks for when the questions are at their client.
-func (l *ledger) releaseRequest() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ex.legacy == nil {
-		l.st.dropQuestions()
-		l.answered = nil
-	}
-	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
-}
-
-// settleRound ends a round. Where code that others wrote does not let it, it lets go of the
-// turn: its holder would else renew the claim for ever.
-func (rd *round) settleRound(ctx context.Context, out *asked, err error) (*asked, error) {
-	settled := false
-	err = guard(func() (failed error) {
-		out, failed = rd.settle(ctx, out, err)
-		settled = true
-		return failed
-	})
-	if cl := rd.currentClaim(); cl != nil && !settled {
-		cl.held.LetGo(ctx, rd.leftovers(cl))
-	}
-	return out, err
-}
-
-// settle undoes the effects of a stopped call, and records the outcome of a turn.
-func (rd *round) settle(ctx context.Context, out *asked, err error) (*asked, error) {
-	if over := rd.gaveUp(ctx); over != nil {
-		if !rd.target.again && !rd.target.cancel { // its turn has that outcome
-			stops, _ := rd.unwind(ctx, false, over)
-			rd.stop(ctx, stops, over)
+// play judges the answers, and runs the round or has it kept.
+func (r *round) play(ctx context.Context) Outcome {
+	if r.st.round == 1 {
+		if err := r.refuseUnaskable(); err != nil {
+			return r.run(ctx, noNotes{}, err)
 		}
-		return nil, over
 	}
-	if err != nil && rd.phase != elsewhere {
-		if cancelled := rd.endedByTask(ctx, err); cancelled != nil {
-			err = cancelled
-		} else {
-			err = rd.cutOff(ctx, err)
-		}
-		var stops []stop
+	r.over = endOf(ctx)
+	if r.over != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	settled := true
+	if len(r.st.pending) > 0 && (r.over == nil || len(r.ex.answers) > 0) {
+		var err error
+		settled, err = r.judge(ctx)
 		switch {
-		case rd.resumable(ctx, err):
-			rd.abandonFrame(endOf(ctx))
-		case rd.ends():
-			stops, err = rd.unwind(ctx, true, err)
-			if task := rd.task(); task != nil {
-				task.End()
-			}
+		case err != nil && (r.over == nil || endedByAnswers(err)):
+			r.over = err
+		case err == nil && !settled && r.over == nil:
+			r.reportAnswers("")
+			o, _ := r.suspend(false)
+			return o
 		}
-		rd.stop(ctx, stops, err)
-		err = rd.reportEffects(err)
 	}
-	if rd.claim != nil {
-		return rd.conclude(ctx, out, err)
+	if !r.st.isKept() || r.begins || r.over != nil && isProtocolError(r.over) {
+		return r.run(ctx, noNotes{}, r.over)
 	}
-	return out, err
+	return r.keep(ctx)
 }
 
-// observeEnd tells the observer how a round ended.
-func (rd *round) observeEnd(ctx context.Context, out *asked, err error, took time.Duration) {
-	e := Event{Kind: CallCompleted, Duration: took}
-	if s := rd.st.seen; s != nil {
-		e.Answers = s.answered()
+// endedByAnswers reports whether a call was ended by the answers of its user.
+func endedByAnswers(err error) bool {
+	switch e, _ := err.(*Error); {
+	case e == nil:
+		return false
+	default:
+		return e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged
 	}
+}
+
+// keep has the Keeper run the round.
+func (r *round) keep(ctx context.Context) Outcome {
+	r.keeps = true
+	for {
+		o, err := r.target.rt.keeper.Keep(ctx, r.turn(r.over), r.runKept)
+		switch {
+		case err == nil:
+			return o
+		case r.over == nil && endOf(ctx) != nil: // it came before the round had begun
+			r.over, ctx = endOf(ctx), context.WithoutCancel(ctx)
+		default:
+			return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
+		}
+	}
+}
+
+// runKept may go on when its request has left: from here on the round is the Keeper's.
+func (r *round) runKept(ctx context.Context, n Notes) Outcome {
+	o := r.run(ctx, n, r.over)
+	r.endedWith(ctx, o)
+	return o
+}
+
+// run enters the handler, and undoes the effects of a call that ends without completing.
+func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
+	r.life, r.base = ctx, len(r.st.done)
+	left := decodeHistory(n.Left())
+	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
+	if r.keeps {
+		r.notes = n
+		n.Watch(r.left, r.busy)
+		r.doubtUndoings(left)
+	}
+	r.reportAnswers("")
+	var err error
 	switch {
-	case err != nil:
-		e.Kind, e.Err, e.Reason = CallStopped, err, rd.begunWith(err)
-	case out != nil:
-		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, rd.st.openKeys(), len(out.token)
+	case over != nil:
+		err = over
+	case n.CutOff() && !r.target.goesOn(left):
+		err = &Error{Reason: OutcomeUnknown}
+	case left.hasStopped():
+		err = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
+	default:
+		var o Outcome
+		if o, err = r.advanceGuarded(); err == nil && r.isGiven() == nil {
+			if o.Token != "" {
+				r.later()
+			}
+			return o
+		}
 	}
-	rd.observe(ctx, e)
+	return r.end(ctx, err)
 }
 
-// ends reports whether an error of this round ends its call. With a store, that of a
-// round which was not claimed ends the request alone.
-func (rd *round) ends() bool { return !rd.remembered() || rd.begins() || rd.claim != nil }
-
-// begins reports whether the call began with this request. The first round of a task has a
-// state.
-func (rd *round) begins() bool { return rd.st.round == 1 && rd.ex.token == "" }
-
-// begunWith tells operators of a call that diverged which version it began with.
-// Clients have no business with our builds.
-func (rd *round) begunWith(err error) string {
-	if reasonOf(err) == Diverged {
-		return "begun with version " + rd.st.version
+// end ends the call with an error, or frees the round for the next request.
+func (r *round) end(ctx context.Context, err error) Outcome {
+	if given := r.isGiven(); given != nil {
+		r.leave(false)
+		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.left()}
 	}
-	return ""
+	err = safeError(err)
+	if why := r.cutOff(ctx, err); why != "" {
+		o := r.target.giveUp(r.left(), why)
+		if o.Free && (r.target.again || r.target.cancel) {
+			r.leave(false)
+			return o
+		}
+		err = &Error{Reason: OutcomeUnknown, Detail: why}
+	}
+	if end := endOf(ctx); end != nil && r.entered {
+		err = end
+	}
+	free := r.frees(ctx, err)
+	r.leave(false)
+	if !free {
+		r.undo(ctx, r.target.undos, err)
+	}
+	stop := (*stopped)(nil)
+	if errors.As(err, &stop) && !free {
+		if o := r.outcome().outcome(); len(o.unknown)+len(o.kept) == 0 {
+			return r.target.stopped(stop.out)
+		}
+		err = &Error{Reason: NotUndone}
+	}
+	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.left()}
 }
 
-// advance judges the answers that came back, and enters the handler only when
-// all are answered; then it asks those that the handler needs. Guards and
-// steps run in here.
-func (rd *round) advance(ctx context.Context) (*asked, error) {
-	if rd.st.round == 1 {
-		if err := rd.refuseUnaskable(); err != nil {
-			return nil, err
+// leave lets go of what the style holds for the call.
+func (r *round) leave(elsewhere bool) {
+	if r.target.leave != nil {
+		r.target.leave(new(Pass).begin(&r.ledger), elsewhere)
+	}
+}
+
+// cutOff says why the Keeper has ended a round before its time, "" if it has not, or if the handler
+// has come to an end of its own.
+func (r *round) cutOff(ctx context.Context, err error) (why string) {
+	cause := (*CutOff)(nil)
+	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
+		return ""
+	}
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) && reasonOf(err) != ShuttingDown {
+		return ""
+	}
+	return cause.Why
+}
+
+// frees reports whether an error is no outcome of the round: whoever sends the same request
+// next goes on where this one ended.
+func (r *round) frees(ctx context.Context, err error) bool {
+	switch {
+	case r.st.isKept() && !r.keeps && !r.begins:
+		return true // the request ends, and its turn was not taken
+	case !r.keeps, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
+		return false
+	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.target.again || r.target.cancel):
+		return true
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		switch e.Reason {
+		case Declined, Cancelled, Unanswered, LimitExceeded, OutcomeUnknown, Abandoned, NotUndone:
+			return false
+		case FrameGone:
+			return r.target.replays
+		case Diverged: // its effects stand on other answers, and nobody can go on with them
+			return !r.outcome().hasEffects()
 		}
+		return true
 	}
-	var ended error // by the answers
-	cancelled := rd.endsTask()
-	// A round that was cut off, and then cancelled, had answers. It is claimed with those.
-	if len(rd.st.pending) > 0 && (cancelled == nil || len(rd.ex.answers) > 0) {
-		settled := false
-		settled, ended = rd.judgeAnswers(ctx)
-		if ended == nil && !settled && cancelled == nil {
-			rd.reportAnswers(ctx, "")
-			return rd.suspend()
-		}
+	var misused *UsageError
+	var retry interface{ ToolErrorRetryable() bool }
+	return errors.As(err, &misused) && misused != errExited || errors.As(err, &retry) && retry.ToolErrorRetryable()
+}
+
+// advance enters the handler until it completes, or needs an answer that it does not have. It
+// enters again at once where nobody has to be asked: each question got its default, or is
+// lenient.
+func (r *round) advance() (Outcome, error) {
+	if r.st.round > 1 && !r.target.continues(r.st.style) {
+		return Outcome{}, r.target.difference(new(Pass).begin(&r.ledger))
 	}
-	if ended == nil && len(rd.st.pending) > 0 {
-		ended = cancelled
-	}
-	if rd.remembered() && !rd.begins() && (ended == nil || endedByAnswers(ended)) {
-		if out, answered, err := rd.takeTurn(ctx, &ended); answered {
-			return out, err
-		}
-	}
-	rd.reportAnswers(ctx, "")
-	if ended == nil && rd.wasUndoing() {
-		ended = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
-	}
-	if ended == nil {
-		ended = cancelled
-	}
-	if ended != nil {
-		return nil, ended
-	}
-	// The handler is entered again at once when nobody has to be asked: every
-	// question got its default, or is lenient.
-	limit := rd.maxAsks()
+	limit := r.maxAsks()
+	r.locked(func() { r.entered = true })
+	p := r.first.begin(&r.ledger)
 	for range limit + 1 {
-		rd.enterAnew(entered)
-		need, err := rd.typed.enter(ctx, &rd.own)
-		if mistake := rd.call().registrations().mistake; mistake != nil {
-			return nil, mistake
+		need, value, err := r.enter(r.life, p)
+		p = p.current()
+		switch {
+		case p.mistake != nil:
+			return Outcome{}, p.mistake
+		case r.refused && (need != nil || err != nil):
+			return r.askAgain()
+		case err != nil:
+			return Outcome{}, err
 		}
-		if need != nil || err == errRefused {
-			again, err := rd.takeBack(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if again {
-				return rd.suspend()
-			}
-		}
-		if err != nil {
-			return nil, err
+		if err := p.Unmet(); err != nil {
+			return Outcome{}, err
 		}
 		if need == nil {
-			if err := rd.call().effectsHold(); err != nil {
-				return nil, err
+			for _, fn := range p.complete {
+				fn(r.life)
 			}
-			for _, fn := range rd.call().registrations().complete {
-				fn(ctx)
-			}
-			return nil, nil
+			return Outcome{Value: value}, nil
 		}
-		answered, err := rd.take(need)
+		settled, err := r.take(p, need)
 		if err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
-		if !answered {
-			return rd.suspend()
+		if !settled {
+			return r.suspend(true)
 		}
+		p = new(Pass).begin(&r.ledger)
 	}
-	return nil, tooManyRounds(limit)
+	return Outcome{}, tooManyRounds(limit)
 }
 
-// enterAnew begins an entry of the handler, in which it has read nothing yet.
-func (rd *round) enterAnew(p phase) {
-	rd.mu.Lock()
-	defer rd.mu.Unlock()
-	rd.phase, rd.own.looked = p, nil
-	if rd.own.goesOn() == nil { // else the handler goes on, and has registered before
-		rd.own.hooks, rd.own.linear = nil, nil
+// later has the Keeper end a call that nobody goes on with, if it has effects to undo.
+func (r *round) later() {
+	if !r.keeps && !r.begins || !r.st.isKept() || !slices.ContainsFunc(r.st.done, func(e entry) bool {
+		return e.mayStand() && slices.ContainsFunc(r.target.undos, func(u Undoing) bool { return u.key == shown(e.key) })
+	}) {
+		return
 	}
-	rd.st.done.enterAnew()
+	rest := newRound(r.target, exchange{method: r.ex.method, name: r.ex.name, arguments: r.ex.arguments, client: r.ex.client})
+	rest.principal, rest.keeps = r.principal, true
+	rest.st, _ = readState(r.st.appendTo(nil))
+	rest.life = context.WithoutCancel(r.life)
+	why := &Error{Reason: Abandoned}
+	at := time.UnixMilli(rest.st.until).Add(2 * r.target.rt.skew)
+	r.target.rt.keeper.Later(at, rest.turn(why), func(ctx context.Context, n Notes) Outcome {
+		rest.st.round++
+		ctx = rest.began(ctx)
+		o := rest.run(ctx, n, why)
+		rest.endedWith(ctx, o)
+		return o
+	})
 }
+
+// rest lets go of the request while a held handler waits for the next.
+func (l *ledger) rest() {
+	l.st.pending, l.fresh = nil, nil
+	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.asked != nil {
+			e.words, e.asked = e.asked.wordsFor(e.value), nil
+		}
+	}
+}
+
+// followedAsks are the rounds that ask which go-sdk's own client follows. The user has answered
+// all of them when a client gives up, and the answers are lost with the call.
+const followedAsks = 9
 
 // maxAsks bounds the rounds of this call that ask.
-func (rd *round) maxAsks() int {
-	limit := rd.target.rt.opts.MaxRounds
-	if rd.ex.client.Era != era.Modern || rd.task() != nil { // nobody follows its rounds but this server
+func (r *round) maxAsks() int {
+	limit := r.target.rt.limits.MaxRounds
+	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
 		return limit
 	}
-	follows := followedAsks
-	if f := rd.target.rt.opts.FollowsRounds; f != nil {
-		if n := f(rd.ex.request); n > 0 {
-			follows = n
-		}
-	}
-	return min(limit, follows)
-}
-
-// countRound counts a round that goes out, and ends a call of more rounds than its
-// client follows.
-func (rd *round) countRound(asks bool) error {
-	n := rd.st.countRound(asks)
-	if !asks && n > maxCarries {
-		return limitExceeded(maxCarries, "rounds that only carry state in one call")
-	}
-	if limit := rd.maxAsks(); asks && n > limit {
-		return tooManyRounds(limit)
-	}
-	return nil
+	return min(limit, followedAsks)
 }
 
 func tooManyRounds(limit int) error {

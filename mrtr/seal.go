@@ -4,235 +4,333 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// The first and the last hop of a round: the state token that came in is opened,
-// and the one that goes out is sealed, both bound to the request.
+// The first and the last hop of a round: the state that came in is opened, and the one that
+// goes out is sealed, both bound to the request.
 
-// openRound begins a call, or takes up one whose state came back.
-func (rd *round) openRound(ctx context.Context) error {
-	rt, ex, t := rd.target.rt, &rd.ex, rd.target
-	if !rt.registrations.serve(ex.method, ex.name, t) {
-		return rd.misregistered(ctx)
+// open begins a call, or takes up the one whose state came back.
+func (r *round) open(ctx context.Context) (err error) {
+	rt, t := r.target.rt, r.target
+	if !rt.registrations.serve(r.ex.method, r.ex.name, t) {
+		return r.misregistered()
 	}
-	var err error
-	if rd.principal, err = rt.principal(ctx, ex.request); err != nil {
-		return rd.unidentified(ctx, err)
+	if r.principal, err = rt.Sender(ctx, r.ex.request); err != nil {
+		return r.unidentified(err)
 	}
-	if ex.legacy != nil && ex.legacy.last != nil {
-		rd.takeUp(ex.legacy.last)
+	if r.ex.token == "" {
+		// Sealing would refuse them too, but after the handler has acted.
+		if err := statecodec.CheckArguments(r.ex.arguments); err != nil {
+			return r.reject(RefusedRequest, "its arguments have no canonical form", err, badArguments())
+		}
+		r.begins = true
+		r.st = state{id: newID(), round: 1, version: t.version, style: t.print}
+		return r.beginKept(ctx)
+	}
+	return r.takeUp()
+}
+
+// beginKept makes a call that begins one whose rounds are kept. Those of a legacy client are
+// not: its one request asks, and nobody else has the state.
+func (r *round) beginKept(ctx context.Context) (err error) {
+	rt := r.target.rt
+	if rt.keeper == nil || r.target.unstored || r.ex.client.Era == era.Legacy {
 		return nil
 	}
-	if ex.token == "" {
-		// Sealing would refuse them too, but after the handler has acted.
-		if err := statecodec.CheckArguments(ex.arguments); err != nil {
-			return rd.refuse(ctx, RequestRefused, "its arguments have no canonical form", err, badArguments())
-		}
-		rd.st = newState(newID(), t.version)
-		rd.identify()
-		return rd.remember(ctx)
-	}
-	st, ok, err := rd.openState(ex.token)
-	switch {
-	case err != nil:
-		return rd.notOpened(ctx, err)
-	case !ok:
-		return rd.refuseState(ctx, "sealed by another release")
-	}
-	st.nextRound()
-	rd.st = st
-	rd.identify()
-	if reason := rd.stale(); reason != "" {
-		return rd.refuseState(ctx, reason)
+	if r.st.mark, err = rt.keeper.Begin(ctx); err != nil {
+		return r.reject(RefusedRound, whyRefused(ctx, err), causeOf(err), err)
 	}
 	return nil
 }
 
-// payloads are buffers for states outside of their tokens. They are wiped after use.
-var payloads = sync.Pool{New: func() any { return &payloadBuffer{b: make([]byte, 0, 512)} }}
-
-type payloadBuffer struct{ b []byte }
-
-// maxPayloadBuffer bounds a buffer that is kept.
-const maxPayloadBuffer = 16 << 10
-
-func (p *payloadBuffer) release() {
-	clear(p.b)
-	if cap(p.b) <= maxPayloadBuffer {
-		p.b = p.b[:0]
-		payloads.Put(p)
+// takeUp opens the state that came back.
+func (r *round) takeUp() error {
+	if issued, ok := statecodec.Issued(r.ex.token); ok {
+		r.ex.waited = max(0, time.Since(issued))
 	}
+	st, err := r.unseal(r.ex.token)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !st.isKept():
+	case r.target.rt.keeper == nil:
+		return r.reject(RefusedState, "its rounds are remembered in a store, and this instance has none", nil, badState())
+	case time.Since(time.UnixMilli(st.until)) > r.target.rt.skew:
+		return r.reject(RefusedState, string(statecodec.ReasonExpired), nil, badState())
+	}
+	r.st = st
+	r.st.round++
+	return nil
 }
 
-// openState opens a token for the request of this round. It is not ok for the state of
-// another release.
-func (rd *round) openState(token string) (st state, ok bool, err error) {
-	p := payloads.Get().(*payloadBuffer)
+// unseal opens a token for the request of this round.
+func (r *round) unseal(token string) (st state, err error) {
+	p := payloads.Get().(*payload)
 	defer p.release()
-	if p.b, err = rd.target.rt.codec.AppendOpen(p.b, rd.binding(), token); err != nil {
-		return st, false, err
+	p.b, err = r.target.rt.codec.AppendOpen(p.b, r.binding(), token)
+	if err != nil {
+		var bad *statecodec.TokenError
+		if errors.As(err, &bad) {
+			return st, r.reject(RefusedState, string(bad.Reason()), nil, badState())
+		}
+		return st, err
 	}
-	st, ok = decodeState(p.b)
-	return st, ok, nil
+	st, ok := readState(p.b)
+	if !ok {
+		return st, r.reject(RefusedState, "sealed by another release", nil, badState())
+	}
+	return st, nil
 }
 
-// takeUp goes on with a call whose round before was here. The registrations of that round
-// hold until the handler is entered.
-func (rd *round) takeUp(last *round) {
-	rd.st, rd.own.hooks = last.st, last.call().hooks
-	rd.st.nextRound()
-	rd.identify()
-}
-
-func (rd *round) notOpened(ctx context.Context, err error) error {
-	var bad *statecodec.TokenError
-	if errors.As(err, &bad) {
-		return rd.refuseState(ctx, string(bad.Reason()))
-	}
+// reject notes for the listener why a request is refused, and returns the error for its client.
+func (r *round) reject(part RefusedPart, why string, cause, err error) error {
+	r.rejected = Outcome{Refused: part, Why: why, Cause: cause}
 	return err
 }
 
-// refuseState tells the observer why, and the client nothing of it.
-func (l *ledger) refuseState(ctx context.Context, reason string) error {
-	l.observe(ctx, Event{Kind: StateRefused, Reason: reason})
-	return badState()
+// unidentified refuses a request whose principal is not known.
+func (r *round) unidentified(cause error) error {
+	var panicked *PanicError
+	if errors.As(cause, &panicked) {
+		return r.reject(RefusedPrincipal, "Options.Principal panicked", cause, panicked)
+	}
+	why := "Options.Principal returned an error"
+	if errors.Is(cause, errNoUser) {
+		why = "its token names no user: have the verifier set UserID, or set Options.Principal"
+	}
+	return r.reject(RefusedPrincipal, why, cause, &refusal{
+		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
+	})
 }
 
-// asked is the answer to a request whose call is not complete.
-type asked struct {
-	requests mcp.InputRequestMap // never nil: an empty map only carries state
-	token    string
-}
-
-// suspend makes the requests for the questions that are still open, holds the handler
-// where its style does so, and seals the state.
-func (rd *round) suspend() (*asked, error) {
-	requests, err := rd.st.requests(rd.ex.client)
-	if err != nil {
-		return nil, err
+// suspend seals the state that goes out with the questions. A round that has run begins
+// another turn. One that asks again without its handler stays in the turn that it came with.
+func (r *round) suspend(ran bool) (_ Outcome, err error) {
+	fail := func(err error) (Outcome, error) { return Outcome{Err: err}, err }
+	if r.st.asked++; r.st.asked > r.maxAsks() {
+		return fail(tooManyRounds(r.maxAsks()))
 	}
-	rd.nameVisits(requests)
-	if rd.remembered() && (rd.begins() || rd.claim != nil) {
-		_, ttl := rd.states()
-		rd.st.nextTurn(time.Now().Add(ttl))
-	}
-	if err := rd.countRound(len(requests) > 0); err != nil {
-		return nil, err
-	}
-	rd.settleWordings()
-	if err := rd.holdFrame(); err != nil {
-		return nil, err
-	}
-	token, err := rd.seal()
-	if err != nil {
-		return nil, err
-	}
-	rd.st.keepForms()
-	rd.tellTask(&rd.st)
-	rd.out = asked{requests: requests, token: token}
-	return &rd.out, nil
-}
-
-// requests are those for the questions that are still open, as this client can be shown
-// them.
-func (st *state) requests(client era.Client) (mcp.InputRequestMap, error) {
-	requests := make(mcp.InputRequestMap, len(st.pending))
-	for i := range st.pending {
-		p := &st.pending[i]
-		if p.settled() {
-			continue
+	if ran {
+		r.nextTurn()
+		r.st.frame = ""
+		if r.park != nil {
+			if r.st.frame, err = r.park(); err != nil {
+				return fail(err)
+			}
 		}
-		request, err := p.request(p.note, client)
-		if err != nil {
-			return nil, err
-		}
-		requests[p.key] = request
 	}
-	return requests, nil
+	token, err := r.seal()
+	if err != nil {
+		return fail(err)
+	}
+	asks := r.asks()
+	for i := range asks {
+		if p := &asks[i]; p.form != nil && !p.settled() {
+			form.Keep(p.schema, p.form)
+		}
+	}
+	r.tellTask(asks)
+	return Outcome{Token: token, asks: asks}, nil
+}
+
+// asks are the questions that go out. A held handler may be let go of at once, and its round
+// with it.
+func (r *round) asks() []pending {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.pending
+}
+
+// nextTurn begins another turn of a call that is kept.
+func (r *round) nextTurn() {
+	if !r.st.isKept() {
+		return
+	}
+	if r.st.until != 0 {
+		r.st.turn++
+	}
+	_, ttl := r.states()
+	r.st.until = time.Now().Add(ttl).UnixMilli()
 }
 
 // states is what seals the states of this round, and how long they open.
-func (rd *round) states() (sealer, time.Duration) {
-	t := rd.target
-	if t.codec == nil {
-		return rd.target.rt.codec, t.ttl
-	}
-	if ttl := rd.target.rt.StateTTL(); ttl > t.ttl && rendezvous.TaskRoundOf(rd.life).IsTask() {
-		return rd.target.rt.codec, ttl
+func (r *round) states() (sealer, time.Duration) {
+	t := r.target
+	if ttl := t.rt.StateTTL(); t.codec == nil || ttl > t.ttl && isTask(r.life) {
+		return t.rt.codec, max(t.ttl, ttl)
 	}
 	return t.codec, t.ttl
 }
 
-// sealFor gives a handler the codec of its own StateTTL.
-func (rt *Runtime) sealFor(t *target) {
-	codec, sealed := rt.codec.(*statecodec.Codec)
-	if !sealed { // a test leaves states open
-		return
+func (r *round) seal() (string, error) {
+	if r.st.sealed = r.target.version; r.st.sealed == r.st.version {
+		r.st.sealed = ""
 	}
-	own, err := codec.Lasting(t.ttl)
-	if err != nil {
-		panic(misuse("HandlerOptions.StateTTL is %v: %v", t.ttl, err))
+	if r.st.style = r.target.print; r.begins && r.st.round == 0 {
+		r.st.style = ""
 	}
-	t.codec = own
-	if m := rt.memory; m != nil {
-		m.lengthen(t.ttl)
-	}
-}
-
-func (rd *round) seal() (string, error) {
-	rd.st.sealBy(rd.target.version)
-	p := payloads.Get().(*payloadBuffer)
+	p := payloads.Get().(*payload)
 	defer p.release()
-	rd.mu.Lock() // a held handler may be let go of at once, and ends its effects
-	p.b = rd.st.appendTo(p.b)
-	rd.mu.Unlock()
-	if limit := rd.target.rt.opts.MaxStateBytes; len(p.b) > limit {
+	r.mu.Lock() // a held handler may be let go of at once, and ends its effects
+	p.b = r.st.appendTo(p.b)
+	r.mu.Unlock()
+	if limit := r.target.rt.limits.MaxStateBytes; len(p.b) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
-	if rd.ex.legacy != nil {
-		return "", nil
-	}
-	codec, _ := rd.states()
-	token, err := codec.Seal(rd.binding(), p.b)
+	codec, _ := r.states()
+	token, err := codec.Seal(r.binding(), p.b)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return "", badArguments()
 	case errors.Is(err, statecodec.ErrTooLarge):
-		return "", limitExceeded(rd.target.rt.opts.State.MaxToken, "bytes of sealed state")
+		return "", limitExceeded(r.target.rt.state.MaxToken, "bytes of sealed state")
 	}
 	return token, err
 }
 
 // binding ties a state to its request, so that it opens for no other.
-func (rd *round) binding() statecodec.Binding {
+func (r *round) binding() statecodec.Binding {
 	b := statecodec.Binding{
-		Method:    rd.ex.method,
-		Target:    rd.ex.name,
-		Arguments: rd.ex.arguments,
-		Principal: rd.principal,
-		Audience:  rd.target.audience,
+		Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: r.target.audience,
 	}
-	// A call stays in the era it began in, whose handler may be another one, and
-	// a legacy call in its session.
-	if e := rd.ex.client.Era; e != era.Modern {
+	// A call stays in the era it began in, whose handler may be another one, and a legacy call
+	// in its session.
+	if e := r.ex.client.Era; e != era.Modern {
 		b.Session = e.String()
-		if session := rd.ex.session(); session != nil {
+		if session := r.ex.session(); session != nil {
 			b.Session += " " + session.ID()
 		}
 	}
 	return b
 }
 
-// SealedFor names the request of a modern client that a state belongs to. A
-// state opens for that request and for no other.
+// turn names this round for the Keeper. over is the error by which the call ends without its
+// handler.
+func (r *round) turn(over error) Turn {
+	t, until := r.target, time.UnixMilli(r.st.until)
+	return Turn{
+		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
+		Fingerprint: r.fingerprint(over), Expires: t.rt.lastUse(until), Within: t.within, Cancel: t.cancel,
+		Noted: t.noted(), Goes: t.goesOnWith, Write: t.write, Read: t.read, Cut: t.cut, GiveUp: t.giveUp,
+	}
+}
+
+// fingerprint identifies the answers of a round as they came: their meaning, however they are
+// spelled, and whenever they came.
+func (r *round) fingerprint(over error) string {
+	p := payloads.Get().(*payload)
+	defer p.release()
+	answers := r.fresh
+	if answers == nil {
+		answers = r.st.pending
+	}
+	if len(answers) > 1 {
+		answers = slices.Clone(answers)
+		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
+	}
+	came := false
+	for i := range answers {
+		a := &answers[i]
+		value := a.came
+		if value == nil && a.how != HowSilence {
+			value = a.answer
+		}
+		came = came || value != nil
+		p.b = append(append(append(p.b, a.key...), 0), a.Words()...)
+		p.b = append(append(append(p.b, 0), value...), 0)
+	}
+	if over != nil && !came && !endedByAnswers(over) {
+		p.b = append(p.b, over.Error()...)
+	}
+	return digest.Short(p.b)
+}
+
+// turnName names the record of a turn: nobody but the call's sender gets at it.
+func turnName(audience, principal, call string, turn int) string {
+	var sender, text [128]byte
+	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
+	name := append(append(append(append(text[:0], owner[:]...), '.'), call...), '.')
+	return string(strconv.AppendInt(name, int64(turn), 10))
+}
+
+// whyRefused is the reason for the listener why a Keeper refused a round: that of its error.
+func whyRefused(ctx context.Context, err error) string {
+	var refused interface{ RefusedBecause() string }
+	switch {
+	case errors.As(err, &refused):
+		return refused.RefusedBecause()
+	case ctx.Err() != nil:
+		return ClientLeft
+	}
+	return err.Error()
+}
+
+// ClientLeft is the reason of a round that was not begun, and is nobody's fault.
+const ClientLeft = "its client has left"
+
+// A KeptBack refuses a round that a [Keeper] does not run now. It is sent as its JSON-RPC error.
+func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
+	return &keptBack{wire, why, cause}
+}
+
+type keptBack struct {
+	wire  *jsonrpc.Error
+	why   string
+	cause error
+}
+
+func (k *keptBack) Error() string          { return k.wire.Error() }
+func (k *keptBack) Unwrap() error          { return k.wire }
+func (k *keptBack) RefusedBecause() string { return k.why }
+
+// causeOf is the cause of a keptBack, for the listener.
+func causeOf(err error) error {
+	var k *keptBack
+	if errors.As(err, &k) {
+		return k.cause
+	}
+	return nil
+}
+
+// requests are those of the questions of an outcome.
+func (r *round) requests(o *Outcome) (mcp.InputRequestMap, error) {
+	if o.asks == nil { // it is the outcome of an earlier request
+		of := newRound(r.target, r.ex)
+		of.principal, of.life = r.principal, r.life
+		var err error
+		if of.st, err = of.unseal(o.Token); err != nil {
+			return nil, err
+		}
+		o.asks = of.st.pending
+		r.tellTask(o.asks)
+	}
+	return r.requestsFor(o.asks)
+}
+
+// tellTask tells a task of the deadlines of its questions.
+func (r *round) tellTask(asks []pending) {
+	if until := deadlines(asks); until != nil {
+		if task := rendezvous.TaskRoundOf(r.life); task != nil {
+			task.AnswerBy(until)
+		}
+	}
+}
+
+// SealedFor names the request of a modern client that a state belongs to.
 type SealedFor struct {
 	Method    string // tools/call if empty
 	Name      string // of the tool or prompt, or the resource's address
@@ -240,33 +338,24 @@ type SealedFor struct {
 	Principal string // "" for a caller who is not known
 }
 
-// Inspect opens a state with the runtime's keys and returns its content as
-// JSON, for teaching and for debugging. It checks all that a round checks, so a
-// state that has expired, was changed, or belongs to another request is refused
-// with a [statecodec.TokenError], whose Reason is for the log and must not reach
-// a client.
+// Inspect opens a state with the runtime's keys and returns its content as JSON, for teaching
+// and for debugging. It checks all that a round checks, and refuses a state with a
+// [statecodec.TokenError], whose Reason must not reach a client.
 //
-// The content holds what users answered, what effects returned, and the token
-// of a held handler: whoever sees it sees everything that the seal hides. Its
-// members may change from one release to the next; no program should depend on
-// them. A server never needs Inspect to serve its rounds, and a client must not
-// be offered it.
+// The content holds what users answered, what effects returned, and the token of a held
+// handler. Its members may change from one release to the next. A server never needs Inspect,
+// and a client must not be offered it.
 func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 	if r.Method == "" {
-		r.Method = "tools/call"
+		r.Method = toolsCall
 	}
-	b := statecodec.Binding{
-		Method:    r.Method,
-		Target:    r.Name,
-		Arguments: r.Arguments,
-		Principal: r.Principal,
-		Audience:  rt.opts.Audience,
-	}
-	payload, err := rt.codec.Open(b, state)
+	payload, err := rt.codec.Open(statecodec.Binding{
+		Method: r.Method, Target: r.Name, Arguments: r.Arguments, Principal: r.Principal, Audience: rt.audience,
+	}, state)
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := decodeState(payload); !ok {
+	if _, ok := readState(payload); !ok {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
 	return payload, nil

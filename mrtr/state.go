@@ -2,292 +2,265 @@ package mrtr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
-	"time"
+	"sync"
 	"unsafe"
 
+	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 )
 
-// state holds the facts of a call that survive from round to round, in the token.
+// state is what survives from round to round, in the token.
 type state struct {
-	id      string  // of the call, minted in round one
-	round   int     // the round that sealed it
-	asked   int32   // rounds so far that asked something
-	carried int32   // rounds so far that only carried state
-	version string  // of the handler that the call began with
-	sealed  string  // of the one that sealed this, where that is another
-	journal bool    // the call began in Journal or Resumable
-	stops   bool    // the handler has called OnStop
-	steps   string  // fingerprint of the step list, "" for other styles
-	frame   string  // the token of the frame, "" where none is held
-	seen    *sender // for the observer, nil where it has nothing; the trace of round one alone is in the bytes
-	author  json.RawMessage
+	id      string
+	round   int    // 0 for a call whose handler has not been entered
+	asked   int    // rounds so far that asked
+	version string // of the handler that the call began with
+	sealed  string // of the one that sealed this, where it is another
+	style   string // the print of the style
+	frame   string // what a style that holds handlers finds this one by
+	trace   string // the listener's
 	done    history
 	pending []pending
-	turns   *turns // nil for a call whose rounds are not remembered in a store
+	mark    string // the Keeper's, "" for a call that is not kept
+	turn    int    // which the next round that enters the handler, or ends the call, takes
+	until   int64  // in Unix milliseconds, the end of every state that asks for the turn
 }
 
-// turns are the facts of a call whose rounds are remembered, see [Options.Store]. They
-// are replaced and never changed, since states that were copied share them.
-type turns struct {
-	epoch string // of the store's contents
-	next  int    // the number that the next round which enters the handler, or ends it, claims
-	until int64  // in Unix milliseconds, the end of every state that asks for this turn
-}
+// isKept reports whether a Keeper keeps the rounds of the call. That is decided in the first
+// round.
+func (st *state) isKept() bool { return st.mark != "" }
 
-// pending is a question that has been sent and not been answered: kept in
-// full, because an answer is judged by the question as it was sent, which the
-// handler may meanwhile word otherwise.
-type pending struct {
-	*spec                  // shared with the question, and not changed, unless the state brought it
-	note   string          // tells the user why the last answer did not fit
-	answer json.RawMessage // held until the rest of the round is answered
-	lapses int64           // in Unix milliseconds, when silence is an answer; 0 for never
-	tries  int32           // answers that did not fit
+// isReplaced reports whether another version of the handler served an earlier round.
+func (st *state) isReplaced(t *target) bool { return st.version != t.version || st.sealed != "" }
 
-	// Of this round:
-	how       how    // it was answered, until the observer knows
-	refusedBy string // why the handler could not read it
-}
+// isDeployed reports whether another version served the round before.
+func (st *state) isDeployed(t *target) bool { return cmp.Or(st.sealed, st.version) != t.version }
 
-// All writes to a state are below, and in history.go. Elsewhere a state is read.
-
-func newState(id, version string) state { return state{id: id, round: 1, version: version} }
-
-func (st *state) nextRound() { st.round++ }
-
-// unenter makes the state that of a call whose handler has not been entered.
-func (st *state) unenter() { st.round = 0 }
-
-// countRound counts a round that goes out: of those that ask, or of those that do not.
-func (st *state) countRound(asks bool) int {
-	counter := &st.carried
-	if asks {
-		counter = &st.asked
+// lost says how today's type fails to hold a value that another version made; "" if it does
+// not. JSON ignores fields that the type lacks, so a renamed field would silently be zero, and
+// a handler would pay for a booking without its number. A field that was added is no loss.
+func (st *state) lost(t *target, value json.RawMessage, today any) string {
+	if !st.isReplaced(t) || len(value) == 0 {
+		return ""
 	}
-	*counter++
-	return int(*counter)
-}
-
-// rememberIn makes the rounds of a call that begins remembered.
-func (st *state) rememberIn(epoch string) { st.turns = &turns{epoch: epoch} }
-
-// nextTurn begins another turn. A round that asks again without the handler stays in
-// the turn it came with, and does not prolong it.
-func (st *state) nextTurn(until time.Time) {
-	st.turns = &turns{epoch: st.turns.epoch, next: st.turns.next + 1, until: until.UnixMilli()}
-}
-
-// dropQuestions forgets the questions that went out, for a state that is sealed.
-func (st *state) dropQuestions() { st.pending = nil }
-
-func (st *state) useJournal() { st.journal = true }
-
-// sealBy notes the version that seals the state.
-func (st *state) sealBy(version string) {
-	if st.sealed = version; version == st.version {
-		st.sealed = ""
+	strict := json.NewDecoder(bytes.NewReader(value))
+	strict.DisallowUnknownFields()
+	err := strict.Decode(today)
+	if err == nil {
+		return ""
 	}
-}
-
-func (st *state) useStops() { st.stops = true }
-
-func (st *state) useSteps(fingerprint string) { st.steps = fingerprint }
-
-func (st *state) useTrace(t Trace) {
-	switch {
-	case st.seen != nil:
-		st.seen.trace = t
-	case t.Parent != "":
-		st.seen = &sender{trace: t}
+	if field, gone := strings.CutPrefix(err.Error(), "json: unknown field "); gone {
+		return "has lost its field " + field
 	}
+	return "is of another type"
 }
 
-func (st *state) see(s *sender) { st.seen = s }
-
-func (st *state) useFrame(token string) { st.frame = token }
-
-func (st *state) carry(author json.RawMessage) { st.author = author }
-
-// open makes the questions of a round pending.
-func (st *state) open(specs []*spec) {
-	st.pending = make([]pending, len(specs))
-	for i, s := range specs {
-		st.pending[i].spec = s
-		if d := s.patience(); d > 0 {
-			st.pending[i].lapses = time.Now().Add(d).UnixMilli()
-		}
-	}
-}
-
-// file moves the answers of a settled round to done, in the order of the questions.
-// The answer to a question that was asked anew replaces the one before, and stays in its
-// place if it is the same.
-func (st *state) file() {
-	for i := range st.done {
-		st.done[i].fresh = false
-	}
-	for i := range st.pending {
-		p := &st.pending[i]
-		if e := st.done.answer(p.key); e != nil && p.repeats(e) {
-			e.asked, e.fresh, e.read = p.spec, true, false
-			continue
-		}
-		st.forget(p.key)
-		st.record(entry{kind: answerEntry, key: p.key, asked: p.spec, value: p.answer, fresh: true})
-	}
-	st.pending = nil
-}
-
-// repeats reports whether a question was answered as it was before.
-func (p *pending) repeats(e *entry) bool {
-	return bytes.Equal(e.value, p.answer) && e.wording() == p.digest()
-}
-
-// reopen takes back the answers of a round that were of no use. The others keep their
-// places.
-func (st *state) reopen(pending []pending) {
-	for i := range pending {
-		if p := &pending[i]; !p.settled() {
-			st.forget(p.key)
-		}
-		pending[i].refusedBy = ""
-	}
-	st.pending = pending
-}
-
-func (st *state) forget(key string) {
-	if i := st.done.answerAt(key); i >= 0 {
-		st.done = append(st.done[:i:i], st.done[i+1:]...)
-	}
-}
-
-// forgetAnswersFrom drops the answers from an index of the history on.
-func (st *state) forgetAnswersFrom(to int) {
-	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
-		to--
-		return to < 0 && e.kind == answerEntry
-	})
-}
-
-// forgetStep drops the answer or the value of a step.
-func (st *state) forgetStep(key, filed string) {
-	st.done = slices.DeleteFunc(slices.Clone(st.done), func(e entry) bool {
-		return e.kind == answerEntry && e.key == key || e.key == filed && (e.kind == knownEntry || e.kind == skippedEntry)
-	})
-}
-
-func (st *state) record(e entry) { st.done = append(st.done, e) }
-
-// tried notes a failed attempt that no code meets again: the first at its effect, and the
-// first that leaves it in doubt. That one is an entry of its own, so that a turn which ends
-// without an outcome leaves the doubt to the next.
-func (st *state) tried(attempt entry) {
-	for i := range st.done {
-		if e := &st.done[i]; e.kind == triedEntry && e.key == attempt.key && (e.unknown || !attempt.unknown) {
-			return
-		}
-	}
-	st.record(entry{kind: triedEntry, key: attempt.key, unknown: attempt.unknown, free: attempt.free})
-}
-
-// unjudged is the state before its questions are judged.
-func (st *state) unjudged() *state {
-	before := *st
-	before.done, before.pending = slices.Clone(st.done), slices.Clone(st.pending)
-	return &before
-}
-
-// settle holds an answer until the rest of the round has one.
-func (p *pending) settle(answer json.RawMessage) { p.answer = answer }
-
-func (p *pending) useForm(f *form.Form) { p.form = f }
-
-// tell notes how the question was answered, for the observer.
-func (p *pending) tell(h how) { p.how = h }
-
-// refuse notes why the handler could not read the answer.
-func (p *pending) refuse(note string) { p.refusedBy = note }
-
-// again drops an answer that is of no use, and leaves a note for the question's
-// next appearance. It ends a call that has asked too often.
-func (p *pending) again(note string) error {
-	p.answer = nil
-	if p.tries++; p.tries > maxTries {
-		return &Error{Reason: Unanswered, Key: p.key}
-	}
-	p.note = strings.ToValidUTF8(note, "\ufffd") // it may quote anything
-	return nil
-}
-
-// lapse takes silence for an answer.
-func (p *pending) lapse() error {
-	p.how = wasSilent
-	switch {
-	case p.fallback() != nil:
-		p.answer = p.fallback()
-	case p.lenient || p.tells:
-		p.answer = p.outcome(silence)
-	default:
-		return &Error{Reason: Unanswered, Key: p.key, Detail: notInTime}
-	}
-	return nil
-}
-
-// giveUp ends the call rather than ask again.
-func (p *pending) giveUp(detail string) error {
-	p.tries++
-	return &Error{Reason: Unanswered, Key: p.key, Detail: detail}
-}
-
-func (p *pending) settled() bool { return p.answer != nil }
-
-func (st *state) settled() bool {
-	for i := range st.pending {
-		if !st.pending[i].settled() {
-			return false
-		}
-	}
-	return true
-}
-
-// openKeys are the keys of the questions that go out.
-func (st *state) openKeys() []string {
-	keys := make([]string, 0, len(st.pending))
-	for i := range st.pending {
-		if p := &st.pending[i]; !p.settled() {
-			keys = append(keys, p.key)
-		}
-	}
-	return keys
-}
-
-// keepForms keeps the forms of the questions that go out, for their answers.
-func (st *state) keepForms() {
-	for i := range st.pending {
-		if p := &st.pending[i]; p.form != nil && !p.settled() {
-			form.Keep(p.schema, p.form)
-		}
-	}
-}
-
-// takeOver adds the entries that an earlier run of this turn left behind.
-func (st *state) takeOver(effects []entry) { st.done = append(st.done, effects...) }
-
-// weight is the memory of a state whose questions are at their client: answers, effects, and
-// the author's value.
+// weight estimates the memory of a state whose questions are at their client.
 func (st *state) weight() int {
-	sum := len(st.author) + cap(st.done)*int(unsafe.Sizeof(entry{}))
+	sum := cap(st.done) * int(unsafe.Sizeof(entry{}))
 	for i := range st.done {
 		e := &st.done[i]
-		sum += len(e.key) + len(e.digest) + len(e.value)
+		sum += len(e.key) + len(e.words) + len(e.value)
 		if e.asked != nil {
 			sum += digest.Len
 		}
 	}
 	return sum
+}
+
+// A pending question has been sent. An answer is judged by the question as it was sent, which
+// the handler may word otherwise by now.
+type pending struct {
+	*spec
+	note     string          // tells the user why the last answer did not fit
+	answer   json.RawMessage // held until all questions of the round have theirs
+	lapses   int64           // in Unix milliseconds, when silence is an answer; 0 for never
+	tries    int             // answers that did not fit
+	reworded int             // how many times in a row it was worded anew
+
+	// Of this round:
+	came      json.RawMessage // the answer as it came, whenever that was
+	how       string          // it was answered, until the listener knows
+	refusedBy string          // why the handler could not read it
+}
+
+func (p *pending) settled() bool { return p.answer != nil }
+
+// stateFormat is the version of the encoding. A state of another version was sealed by another
+// release, and does not open.
+const stateFormat = 4
+
+// appendTo appends the state as JSON, so that anybody can read one that is left readable. It
+// has one spelling: members in this order, and none that has its default.
+func (st *state) appendTo(b []byte) []byte {
+	w := jsontext.Begin(b, "v", stateFormat)
+	w.Text("call", st.id)
+	w.Number("round", st.round)
+	w.Number("asked", st.asked)
+	w.Text("from", st.version)
+	w.Text("by", st.sealed)
+	w.Text("style", st.style)
+	w.Text("frame", st.frame)
+	w.Text("trace", st.trace)
+	st.done.write(&w)
+	if len(st.pending) > 0 {
+		w.List("pending")
+		for i := range st.pending {
+			st.pending[i].write(&w, i)
+		}
+		w.EndList()
+	}
+	w.Text("mark", st.mark)
+	w.Number("turn", st.turn)
+	w.Number("until", int(st.until))
+	return w.End()
+}
+
+// readState reads a state, and shares no memory with the bytes. They have been authenticated:
+// if they do not fit, another release sealed them.
+func readState(b []byte) (st state, ok bool) {
+	r, v := jsontext.Open(b, "v")
+	if v != stateFormat {
+		return st, false
+	}
+	st = state{
+		id: r.Text("call"), round: r.Number("round"), asked: r.Number("asked"),
+		version: r.Text("from"), sealed: r.Text("by"), style: r.Text("style"), frame: r.Text("frame"),
+		trace: r.Text("trace"), done: readHistory(&r),
+	}
+	if r.List("pending") {
+		for i := 0; r.Object(i); i++ {
+			st.pending = appendPending(st.pending)
+			st.pending[i].read(&r)
+		}
+	}
+	st.mark, st.turn, st.until = r.Text("mark"), r.Number("turn"), int64(r.Number("until"))
+	return st, r.End() && st.id != "" && st.round >= 0
+}
+
+func (h history) write(w *jsontext.Writer) {
+	if len(h) == 0 {
+		return
+	}
+	w.List("done")
+	for i := range h {
+		e := &h[i]
+		w.Object(i, "key", e.key)
+		if e.kind != Answered {
+			w.Text("kind", string(e.kind))
+		} else {
+			w.Text("words", e.wording())
+		}
+		w.Raw("value", e.value)
+		w.Flag("doubt", e.doubt)
+		w.Flag("free", e.free)
+		w.Flag("checks", e.checks)
+		w.Number("reworded", e.reworded)
+		w.EndObject()
+	}
+	w.EndList()
+}
+
+func readHistory(r *jsontext.Reader) (h history) {
+	if !r.List("done") {
+		return nil
+	}
+	for i := 0; r.Object(i); i++ {
+		h = append(h, entry{
+			key: r.First("key"), kind: cmp.Or(EntryKind(r.Text("kind")), Answered), words: r.Text("words"), value: r.Raw("value"),
+			doubt: r.Flag("doubt"), free: r.Flag("free"), checks: r.Flag("checks"), reworded: r.Number("reworded"),
+		})
+		r.EndObject()
+	}
+	return h
+}
+
+// encode writes a part of a history for a Keeper; nil if it is empty.
+func (h history) encode() []byte {
+	if len(h) == 0 {
+		return nil
+	}
+	w := jsontext.Begin(nil, "v", stateFormat)
+	h.write(&w)
+	return w.End()
+}
+
+func decodeHistory(b []byte) history {
+	if len(b) == 0 {
+		return nil
+	}
+	r, _ := jsontext.Open(b, "v")
+	return readHistory(&r)
+}
+
+func (p *pending) write(w *jsontext.Writer, i int) {
+	w.Object(i, "key", p.key)
+	if p.kind != formKind {
+		w.Text("kind", string(p.kind))
+	}
+	w.Text("text", p.message)
+	w.Text("url", p.url)
+	w.Raw("form", p.schema)
+	w.Flag("lenient", p.lenient)
+	w.Flag("tells", p.tells)
+	w.Flag("anywords", p.anyWords)
+	w.Number("tries", p.tries)
+	w.Text("note", p.note)
+	w.Raw("answer", p.answer)
+	w.Number("reworded", p.reworded)
+	if p.lapses != 0 {
+		w.Number("until", int(p.lapses))
+		w.Raw("default", p.fallback())
+	}
+	w.EndObject()
+}
+
+// appendPending appends a question with a spec of its own. Most states have one question,
+// whose two parts are one allocation.
+func appendPending(list []pending) []pending {
+	if list != nil {
+		return append(list, pending{spec: &spec{}})
+	}
+	first := &struct {
+		list [1]pending
+		spec spec
+	}{}
+	first.list[0].spec = &first.spec
+	return first.list[:]
+}
+
+func (p *pending) read(r *jsontext.Reader) {
+	p.key, p.kind = r.First("key"), cmp.Or(kind(r.Text("kind")), formKind)
+	p.message, p.url = r.Text("text"), r.Text("url")
+	if schema := r.RawText("form"); schema != "" { // the process that asked has its form, and the schema too
+		if p.form, p.schema = form.Kept(schema); p.form == nil {
+			p.schema = json.RawMessage(schema)
+		}
+	}
+	p.lenient, p.tells, p.anyWords = r.Flag("lenient"), r.Flag("tells"), r.Flag("anywords")
+	p.tries, p.note, p.answer, p.reworded = r.Number("tries"), r.Text("note"), r.Raw("answer"), r.Number("reworded")
+	if p.lapses = int64(r.Number("until")); p.lapses != 0 {
+		p.absence = &absence{answer: r.Raw("default")}
+	}
+	r.EndObject()
+}
+
+// payloads are buffers for states outside of their tokens. They are wiped after use.
+var payloads = sync.Pool{New: func() any { return &payload{b: make([]byte, 0, 1<<10)} }}
+
+type payload struct{ b []byte }
+
+// maxPayload bounds a buffer that is kept.
+const maxPayload = 16 << 10
+
+func (p *payload) release() {
+	clear(p.b)
+	if cap(p.b) <= maxPayload {
+		p.b = p.b[:0]
+		payloads.Put(p)
+	}
 }

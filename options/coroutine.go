@@ -4,24 +4,25 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // Coroutine is style H: linear code that stops where it asks and goes on with
 // the answer. Choose it when the handler is long or branches a lot, and every
 // round of a call reaches the same process. It costs one held goroutine for each
 // call that waits for its user, and a call whose process is gone must be made
-// again; mrtr.Resumable instead falls back to the journal.
+// again; linear.Resumable instead falls back to the journal.
 func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Coroutine(linear(audit)), &mrtr.HandlerOptions{Needs: Always})
+	return mrtr.Tool(rt, linear.Coroutine(reading(audit)), &mrtr.HandlerOptions{Needs: Always})
 }
 
-func linear(audit *Audit) mrtr.LinearFunc[Query, Report] {
+func reading(audit *Audit) linear.Func[Query, Report] {
 	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return Report{}, err
 		}
-		place, err := mrtr.Ask(ctx, c, which)
+		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
 			return Report{}, err
 		}
@@ -32,7 +33,7 @@ func linear(audit *Audit) mrtr.LinearFunc[Query, Report] {
 		if err != nil {
 			return Report{}, err
 		}
-		units, err := mrtr.Ask(ctx, c, Units)
+		units, err := linear.Ask(ctx, c, Units)
 		if err != nil {
 			return Report{}, err
 		}

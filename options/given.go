@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
 )
 
 // Given is style K: the handler names the answers that it needs, and is entered once, when
@@ -11,18 +12,18 @@ import (
 // a question that could run twice. It costs a function for each question, and a handler
 // that works between two questions cannot be written so.
 func Given(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, given(audit), &mrtr.HandlerOptions{Needs: Always})
+	return mrtr.Tool(rt, answered(audit), &mrtr.HandlerOptions{Needs: Always})
 }
 
-func given(audit *Audit) mrtr.Style[Query, Report] {
-	place := mrtr.Resolve("place", func(_ context.Context, q Query) (mrtr.Question[string], error) {
+func answered(audit *Audit) mrtr.Style[Query, Report] {
+	place := given.Question("place", func(_ context.Context, q Query) (mrtr.Question[string], error) {
 		return WhichPlace(q.Location)
 	})
 	// Units come after place, so that this style asks as all others do.
-	units := mrtr.ResolveAfter(place, "units", func(context.Context, Query, string) (mrtr.Question[string], error) {
+	units := given.After(place, "units", func(context.Context, Query, string) (mrtr.Question[string], error) {
 		return Units, nil
 	})
-	return mrtr.Given2(place, units, func(_ context.Context, _ *mrtr.Call, _ Query, place, units string) (Report, error) {
+	return given.Handler2(place, units, func(_ context.Context, _ *mrtr.Call, _ Query, place, units string) (Report, error) {
 		audit.Record(place)
 		return NewReport(place, units), nil
 	})

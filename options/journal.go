@@ -1,6 +1,9 @@
 package options
 
-import "github.com/mrtr-go/sdk/mrtr"
+import (
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+)
 
 // Journal is style J: the function of style H, run again from the top in each
 // round, with every answer and effect replayed from the sealed state. Choose it
@@ -8,5 +11,5 @@ import "github.com/mrtr-go/sdk/mrtr"
 // instance can take the next round. It costs a run of the code above the
 // question in each round, and that code must be deterministic.
 func Journal(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Journal(linear(audit)), &mrtr.HandlerOptions{Needs: Always})
+	return mrtr.Tool(rt, linear.Journal(reading(audit)), &mrtr.HandlerOptions{Needs: Always})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // Steps is style G: a list of named steps and one end. Choose it when a tool asks
@@ -15,16 +16,16 @@ func Steps(rt *mrtr.Runtime, audit *Audit) Handler {
 }
 
 func stepwise(audit *Audit) mrtr.Style[Query, Report] {
-	var b mrtr.Steps[Query, Report]
-	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[Query]) (mrtr.Question[string], error) {
+	var b steps.List[Query, Report]
+	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[Query]) (mrtr.Question[string], error) {
 		return WhichPlace(at.In.Location)
 	})
-	mrtr.DoStep(&b, "audit", func(ctx context.Context, at *mrtr.At[Query], idem string) (bool, error) {
+	steps.Do(&b, "audit", func(ctx context.Context, at *steps.At[Query], idem string) (bool, error) {
 		audit.Record(place.Of(at))
 		return true, nil
 	})
-	units := mrtr.AskQuestion(&b, "units", Units)
-	b.End(func(ctx context.Context, at *mrtr.At[Query]) (Report, error) {
+	units := steps.Always(&b, Units)
+	b.End(func(ctx context.Context, at *steps.At[Query]) (Report, error) {
 		return NewReport(place.Of(at), units.Of(at)), nil
 	})
 	return b.MustBuild()

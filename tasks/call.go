@@ -19,7 +19,7 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 	policy := rendezvous.TaskPolicy{AtOnce: own.AtOnce, After: own.After}
 	if !named && p.RequestState == "" {
 		// The engine answers with a state before it enters the handler, if that has a policy.
-		first := &round{TaskRound: rendezvous.NewTaskRound(false)}
+		first := &round{TaskRound: rendezvous.NewTaskRound()}
 		res, err := next(rendezvous.WithTaskRound(ctx, first.TaskRound), toolsCall, req)
 		begun, ok := res.(*mcp.CallToolResult)
 		if err != nil || !ok || !first.knowsItsPolicy() {

@@ -14,6 +14,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/sighting"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -25,7 +27,7 @@ type Runtime interface {
 	Sender(ctx context.Context, req mcp.Request) (string, error)
 	Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error)
 	StateTTL() time.Duration
-	Remembers() (s store.Store, lease, patience time.Duration)
+	Keeper() mrtr.Keeper
 }
 
 // Policy says when a call of a tool becomes a task whose handler is not made by package mrtr:
@@ -155,8 +157,8 @@ func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 func (m *Manager) keep() (err error) {
 	rt := m.o.Runtime
 	if rt != nil {
-		if s, lease, patience := rt.Remembers(); s != nil {
-			m.store, m.lease, m.patience = s, lease, patience
+		if k := durable.Of(rt); k != nil {
+			m.store, m.lease, m.patience = k.Records().Store(), k.Lease(), k.Records().Patience()
 		}
 	}
 	if m.store == nil {

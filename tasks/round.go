@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr"
 )
 
 // way is how a handler is reached: through the rest of the server's middleware, with the
@@ -48,14 +49,16 @@ func (o outcome) isError() bool {
 var errNoEnd = errors.New("the handler ended without a result")
 
 // begin sends a request to the handler. The round of a task reports to it, and one of a call
-// that is none yet to nobody.
-func (w *way) begin(p *mcp.CallToolParamsRaw, ending bool, report func(message string)) *round {
-	r := &round{TaskRound: rendezvous.NewTaskRound(ending), done: make(chan outcome, 1)}
+// that is none yet to nobody. A request that ends its call does not enter the handler.
+func (w *way) begin(p *mcp.CallToolParamsRaw, ends bool, report func(message string)) *round {
+	r := &round{TaskRound: rendezvous.NewTaskRound(), done: make(chan outcome, 1)}
 	if report != nil {
 		r.ReportTo(report)
 	}
 	ctx, cancel := context.WithCancelCause(rendezvous.WithTaskRound(w.ctx, r.TaskRound))
-	r.cancel = cancel
+	if r.cancel = cancel; ends {
+		r.stop()
+	}
 	req := &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra}
 	go func() {
 		out := outcome{err: errNoEnd}
@@ -82,9 +85,14 @@ func (r *round) knowsItsPolicy() bool {
 }
 
 // stop tells the handler that the task was cancelled.
-func (r *round) stop() {
-	r.Cancel()
-	if !r.knowsItsPolicy() { // nobody else tells it
-		r.cancel(context.Canceled)
-	}
+func (r *round) stop() { r.cancel(cancelledTask{}) }
+
+// cancelledTask is a cause that ends the call, wherever it is.
+type cancelledTask struct{}
+
+func (cancelledTask) Error() string { return taskCancelled }
+
+// EndsCall is what package mrtr looks for in the cause.
+func (cancelledTask) EndsCall() error {
+	return &mrtr.Error{Reason: mrtr.Cancelled, Detail: "the task was cancelled"}
 }

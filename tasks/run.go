@@ -141,9 +141,6 @@ func (t *run) main(r *round) {
 				return
 			}
 		case t.rec.Cancel && out.isError():
-			if t.rec.Engine && !last.Ending() && !last.Ended() {
-				continue // it was cancelled before the call had begun this round
-			}
 			t.finish(cancelled, textOf(out))
 			return
 		case out.err != nil:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -34,7 +35,9 @@ const defaultPatience = time.Second
 
 func (g *Gate) newApprovals() (*approvals, error) {
 	m := &approvals{Remember: g.o.Remember, audience: g.audience()}
-	if m.store, _, m.patience = g.rt.Remembers(); m.store == nil {
+	if k := durable.Of(g.rt); k != nil {
+		m.store, m.patience = k.Records().Store(), k.Records().Patience()
+	} else {
 		m.store, m.patience = store.NewMemory(nil), defaultPatience
 	}
 	var err error

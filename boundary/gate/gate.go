@@ -28,6 +28,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -124,7 +125,7 @@ func New(rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 			return nil, err
 		}
 	}
-	if s, _, _ := rt.Remembers(); s == nil {
+	if durable.Of(rt) == nil {
 		g.spent = store.NewMemory(nil)
 	}
 	g.handler = mrtr.RawTool(rt, mrtr.Native(g.decide), &mrtr.HandlerOptions{Audience: g.o.Audience, Within: g.o.Within})

@@ -15,33 +15,23 @@ type TaskPolicy struct {
 }
 
 // A TaskRound is one request to a handler, in whose context it stands: a round that runs for
-// a task, or whose call may become one. The engine tells it the handler's policy and how the
-// call ended, and hears from it that the task was cancelled.
+// a task, or whose call may become one. The engine tells it the handler's policy.
 type TaskRound struct {
-	ending bool
-
 	declared chan struct{} // closed when policy is set
 	policy   TaskPolicy
 	declare  sync.Once
 	detached chan struct{}
 	detach   sync.Once
 
-	cancelled context.Context
-	cancel    context.CancelFunc
-
 	mu      sync.Mutex
-	ended   bool
 	until   map[string]time.Time
 	report  func(message string)
 	message string // the last one, until there is a task to show it
 }
 
-// NewTaskRound makes a round. One that is ending ends its call as cancelled, without entering the
-// handler for anything but that.
-func NewTaskRound(ending bool) *TaskRound {
-	r := &TaskRound{ending: ending, declared: make(chan struct{}), detached: make(chan struct{})}
-	r.cancelled, r.cancel = context.WithCancel(context.Background())
-	return r
+// NewTaskRound makes a round.
+func NewTaskRound() *TaskRound {
+	return &TaskRound{declared: make(chan struct{}), detached: make(chan struct{})}
 }
 
 // Declare tells the policy of the round's handler.
@@ -66,33 +56,6 @@ func (r *TaskRound) Detach() { r.detach.Do(func() { close(r.detached) }) }
 
 // Detached is closed when the call is to become a task.
 func (r *TaskRound) Detached() <-chan struct{} { return r.detached }
-
-// Ending reports whether the round ends its call as cancelled.
-func (r *TaskRound) Ending() bool { return r.ending }
-
-// Cancel tells the handler that its task was cancelled.
-func (r *TaskRound) Cancel() { r.cancel() }
-
-// Cancelled reports whether the task was cancelled while this round ran.
-func (r *TaskRound) Cancelled() bool { return r.cancelled.Err() != nil }
-
-// OnCancel calls f on a goroutine of its own when the task is cancelled, until stop.
-func (r *TaskRound) OnCancel(f func()) (stop func() bool) { return context.AfterFunc(r.cancelled, f) }
-
-// End notes that the call has ended with an error, and its effects are undone where they
-// can be: it needs no further round to end it.
-func (r *TaskRound) End() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
-}
-
-// Ended reports whether the call has ended with an error.
-func (r *TaskRound) Ended() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
-}
 
 // AnswerBy tells the deadlines of those questions of the round that have one.
 func (r *TaskRound) AnswerBy(until map[string]time.Time) {

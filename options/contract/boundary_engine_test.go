@@ -18,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -44,7 +45,7 @@ func boundedServer(t *testing.T, observed bool, add func(*mrtr.Runtime, *mcp.Ser
 	log := &boundedLog{}
 	logger, opts := slog.New(slog.NewJSONHandler(&log.buf, nil)), &mrtr.Options{}
 	if observed {
-		opts.Observer = mrtr.LogObserver(logger)
+		opts.Listener = observe.With(observe.Log(logger))
 	}
 	rt, err := mrtr.New(OnForcedStore(opts))
 	require.NoError(t, err)

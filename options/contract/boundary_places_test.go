@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -54,9 +56,9 @@ var boundedPlaces = func() []boundedPlace {
 	}
 	for style, of := range map[string]func(before, after boundedPart) boundedStyle{
 		"guarded":   boundedGuarded,
-		"coroutine": func(before, after boundedPart) boundedStyle { return mrtr.Coroutine(boundedLinear(before, after)) },
-		"journal":   func(before, after boundedPart) boundedStyle { return mrtr.Journal(boundedLinear(before, after)) },
-		"resumable": func(before, after boundedPart) boundedStyle { return mrtr.Resumable(boundedLinear(before, after)) },
+		"coroutine": func(before, after boundedPart) boundedStyle { return linear.Coroutine(boundedLinear(before, after)) },
+		"journal":   func(before, after boundedPart) boundedStyle { return linear.Journal(boundedLinear(before, after)) },
+		"resumable": func(before, after boundedPart) boundedStyle { return linear.Resumable(boundedLinear(before, after)) },
 	} {
 		places = append(places,
 			boundedPlace{style + ", before the question", func(there func()) boundedStyle { return of(does(there), nil) }, "unknown"},
@@ -106,14 +108,14 @@ func boundedGuarded(above, below boundedPart) boundedStyle {
 	})
 }
 
-func boundedLinear(before, after boundedPart) mrtr.LinearFunc[boundedIn, any] {
+func boundedLinear(before, after boundedPart) linear.Func[boundedIn, any] {
 	return func(ctx context.Context, c *mrtr.Call, _ boundedIn) (any, error) {
 		if before != nil {
 			if err := before(ctx, c); err != nil {
 				return nil, err
 			}
 		}
-		units, err := mrtr.Ask(ctx, c, options.Units)
+		units, err := linear.Ask(ctx, c, options.Units)
 		if err == nil && after != nil {
 			err = after(ctx, c)
 		}
@@ -127,16 +129,16 @@ func boundedSteps(asking, doing, ending func()) boundedStyle {
 			f()
 		}
 	}
-	var b mrtr.Steps[boundedIn, any]
-	units := mrtr.AskStep(&b, "units", func(context.Context, *mrtr.At[boundedIn]) (mrtr.Question[string], error) {
+	var b steps.List[boundedIn, any]
+	units := steps.Ask(&b, "units", func(context.Context, *steps.At[boundedIn]) (mrtr.Question[string], error) {
 		perhaps(asking)
 		return options.Units, nil
 	})
-	mrtr.DoStep(&b, "effect", func(context.Context, *mrtr.At[boundedIn], string) (bool, error) {
+	steps.Do(&b, "effect", func(context.Context, *steps.At[boundedIn], string) (bool, error) {
 		perhaps(doing)
 		return true, nil
 	})
-	b.End(func(_ context.Context, at *mrtr.At[boundedIn]) (any, error) {
+	b.End(func(_ context.Context, at *steps.At[boundedIn]) (any, error) {
 		perhaps(ending)
 		return boundedOut{units.Of(at)}, nil
 	})

@@ -23,7 +23,6 @@ const (
 	questionRenamed  fault = "question renamed"
 	answerDropped    fault = "answer dropped"
 	declineSwallowed fault = "decline swallowed"
-	extraRound       fault = "an extra round"
 )
 
 // faulty is style E with one fault.
@@ -59,10 +58,6 @@ func faulty(f fault) mrtrtest.Subject {
 				return mrtr.Need(units), options.Report{}, nil
 			case f == answerDropped:
 				chosen = "metric"
-			case f == extraRound:
-				if _, been := mrtr.Carried[bool](c); !been {
-					return mrtr.Need().Carry(true), options.Report{}, nil
-				}
 			}
 			if f != effectAboveGuard {
 				audit.Record(place)
@@ -85,7 +80,6 @@ func TestInvariantNotices(t *testing.T) {
 		{questionRenamed, "questions", "Lisbon, metric", "a client files the answer under the key, and its rules may go by the key"},
 		{answerDropped, "result", "Lisbon, imperial", "the user's answer must reach the result"},
 		{declineSwallowed, "result", "Lisbon, declined at units", "a decline must not end in a success"},
-		{extraRound, "rounds", "Lisbon, metric", "the client has to call again for nothing"},
 	}
 	subjects := []mrtrtest.Subject{faulty(none)}
 	for _, c := range cases {
@@ -94,7 +88,7 @@ func TestInvariantNotices(t *testing.T) {
 	found, err := mrtrtest.Differences(t.Context(), subjects, ModernContracts(), OneInstance)
 	require.NoError(t, err)
 	require.Empty(t, differencesOf(found, string(none)), "the sound style")
-	require.Len(t, cases, 5)
+	require.Len(t, cases, 4)
 	for _, c := range cases {
 		t.Run(string(c.fault), func(t *testing.T) {
 			mine := differencesOf(found, string(c.fault))
@@ -108,8 +102,7 @@ func TestInvariantNotices(t *testing.T) {
 		})
 	}
 
-	// As a task, too. But an extra round is made without the client, and a question that has
-	// no answer stays open, which is an error of Play.
+	// As a task, too. But a question that has no answer stays open, which is an error of Play.
 	subjects = slices.DeleteFunc(subjects, func(s mrtrtest.Subject) bool { return s.Name == string(questionRenamed) })
 	found, err = mrtrtest.Differences(t.Context(), subjects, TaskContracts(ModernContracts()), AsTask)
 	require.NoError(t, err)
@@ -118,7 +111,7 @@ func TestInvariantNotices(t *testing.T) {
 		noticed := slices.ContainsFunc(differencesOf(found, string(c.fault)), func(f mrtrtest.Difference) bool {
 			return f.Rule == c.rule && f.Contract.Name == c.contract
 		})
-		require.Equal(t, c.fault != extraRound && c.fault != questionRenamed, noticed, "as a task: %s", c.explanation)
+		require.Equal(t, c.fault != questionRenamed, noticed, "as a task: %s", c.explanation)
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -57,10 +60,10 @@ func OrderStyles() []mrtrtest.Subject {
 		})),
 		orderSubject("once", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Native(orderRemembering(h)) })),
 		orderSubject("steps", tool(orderStepwise)),
-		orderSubject("coroutine", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Coroutine(orderLinear(h)) })),
-		orderSubject("journal", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Journal(orderLinear(h)) })),
+		orderSubject("coroutine", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Coroutine(orderLinear(h)) })),
+		orderSubject("journal", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Journal(orderLinear(h)) })),
 		orderSubject("given", tool(orderGiven)),
-		orderSubject("resumable", tool(func(h holding) mrtr.Style[order, receipt] { return mrtr.Resumable(orderLinear(h)) })),
+		orderSubject("resumable", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Resumable(orderLinear(h)) })),
 	}
 }
 
@@ -93,9 +96,9 @@ func orderGuarded(hold holding) mrtr.GuardedFunc[order, receipt] {
 }
 
 func orderGiven(hold holding) mrtr.Style[order, receipt] {
-	n := mrtr.Resolve("count", func(context.Context, order) (mrtr.Question[int], error) { return count, nil })
-	wrapped := mrtr.ResolveAfter(n, "gift", func(context.Context, order, int) (mrtr.Question[bool], error) { return gift, nil })
-	return mrtr.Given2(n, wrapped, func(_ context.Context, _ *mrtr.Call, o order, n int, wrapped bool) (receipt, error) {
+	n := given.Question("count", func(context.Context, order) (mrtr.Question[int], error) { return count, nil })
+	wrapped := given.After(n, "gift", func(context.Context, order, int) (mrtr.Question[bool], error) { return gift, nil })
+	return given.Handler2(n, wrapped, func(_ context.Context, _ *mrtr.Call, o order, n int, wrapped bool) (receipt, error) {
 		return receipt{hold(o.Item, n), wrapped}, nil
 	})
 }
@@ -142,21 +145,21 @@ func orderRemembering(hold holding) mrtr.GuardedFunc[order, receipt] {
 }
 
 func orderStepwise(hold holding) mrtr.Style[order, receipt] {
-	var b mrtr.Steps[order, receipt]
-	n := mrtr.AskQuestion(&b, "count", count)
-	held := mrtr.DoStep(&b, "hold", func(_ context.Context, at *mrtr.At[order], _ string) (string, error) {
+	var b steps.List[order, receipt]
+	n := steps.Always(&b, count)
+	held := steps.Do(&b, "hold", func(_ context.Context, at *steps.At[order], _ string) (string, error) {
 		return hold(at.In.Item, n.Of(at)), nil
 	})
-	wrapped := mrtr.AskQuestion(&b, "gift", gift)
-	b.End(func(_ context.Context, at *mrtr.At[order]) (receipt, error) {
+	wrapped := steps.Always(&b, gift)
+	b.End(func(_ context.Context, at *steps.At[order]) (receipt, error) {
 		return receipt{held.Of(at), wrapped.Of(at)}, nil
 	})
 	return b.MustBuild()
 }
 
-func orderLinear(hold holding) mrtr.LinearFunc[order, receipt] {
+func orderLinear(hold holding) linear.Func[order, receipt] {
 	return func(ctx context.Context, c *mrtr.Call, o order) (receipt, error) {
-		n, err := mrtr.Ask(ctx, c, count)
+		n, err := linear.Ask(ctx, c, count)
 		if err != nil {
 			return receipt{}, err
 		}
@@ -164,7 +167,7 @@ func orderLinear(hold holding) mrtr.LinearFunc[order, receipt] {
 		if err != nil {
 			return receipt{}, err
 		}
-		wrapped, err := mrtr.Ask(ctx, c, gift)
+		wrapped, err := linear.Ask(ctx, c, gift)
 		if err != nil {
 			return receipt{}, err
 		}

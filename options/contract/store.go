@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -31,11 +32,13 @@ func OnForcedStore(opts *mrtr.Options) *mrtr.Options {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Store = forcedStore; o.State != nil && len(o.State.Keys) > 0 {
-		o.Store = instancesStore{forcedStore}
+	if o.Durable != nil {
+		return &o
 	}
-	if o.Remember == nil {
-		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
+	var shared store.Store = forcedStore
+	if o.State != nil && len(o.State.Keys) > 0 {
+		shared = instancesStore{forcedStore}
 	}
+	o.Durable = durable.In(shared, &durable.Options{Patience: 100 * time.Millisecond}) // it never waits
 	return &o
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -38,10 +41,10 @@ func TogetherStyles() []mrtrtest.Subject {
 		}),
 		subject("once", func(h holding) mrtr.Style[order, receipt] { return mrtr.Native(togetherRemembering(h)) }),
 		subject("steps", togetherStepwise),
-		subject("coroutine", func(h holding) mrtr.Style[order, receipt] { return mrtr.Coroutine(togetherLinear(h)) }),
-		subject("journal", func(h holding) mrtr.Style[order, receipt] { return mrtr.Journal(togetherLinear(h)) }),
+		subject("coroutine", func(h holding) mrtr.Style[order, receipt] { return linear.Coroutine(togetherLinear(h)) }),
+		subject("journal", func(h holding) mrtr.Style[order, receipt] { return linear.Journal(togetherLinear(h)) }),
 		subject("given", togetherGiven),
-		subject("resumable", func(h holding) mrtr.Style[order, receipt] { return mrtr.Resumable(togetherLinear(h)) }),
+		subject("resumable", func(h holding) mrtr.Style[order, receipt] { return linear.Resumable(togetherLinear(h)) }),
 	}
 }
 
@@ -69,21 +72,21 @@ func togetherRemembering(hold holding) mrtr.GuardedFunc[order, receipt] {
 }
 
 func togetherStepwise(hold holding) mrtr.Style[order, receipt] {
-	var b mrtr.Steps[order, receipt]
-	n := mrtr.AskQuestion(&b, "count", count)
-	wrapped := mrtr.AskAlso(&b, "gift", func(context.Context, *mrtr.At[order]) (mrtr.Question[bool], error) { return gift, nil })
-	held := mrtr.DoStep(&b, "hold", func(_ context.Context, at *mrtr.At[order], _ string) (string, error) {
+	var b steps.List[order, receipt]
+	n := steps.Always(&b, count)
+	wrapped := steps.Ask(&b, "gift", func(context.Context, *steps.At[order]) (mrtr.Question[bool], error) { return gift, nil }).Together()
+	held := steps.Do(&b, "hold", func(_ context.Context, at *steps.At[order], _ string) (string, error) {
 		return hold(at.In.Item, n.Of(at)), nil
 	})
-	b.End(func(_ context.Context, at *mrtr.At[order]) (receipt, error) {
+	b.End(func(_ context.Context, at *steps.At[order]) (receipt, error) {
 		return receipt{held.Of(at), wrapped.Of(at)}, nil
 	})
 	return b.MustBuild()
 }
 
-func togetherLinear(hold holding) mrtr.LinearFunc[order, receipt] {
+func togetherLinear(hold holding) linear.Func[order, receipt] {
 	return func(ctx context.Context, c *mrtr.Call, o order) (receipt, error) {
-		if err := mrtr.AskAll(ctx, c, count, gift); err != nil {
+		if err := linear.AskAll(ctx, c, count, gift); err != nil {
 			return receipt{}, err
 		}
 		n, _ := mrtr.Answer(c, count)
@@ -94,9 +97,9 @@ func togetherLinear(hold holding) mrtr.LinearFunc[order, receipt] {
 }
 
 func togetherGiven(hold holding) mrtr.Style[order, receipt] {
-	n := mrtr.Resolve("count", func(context.Context, order) (mrtr.Question[int], error) { return count, nil })
-	wrapped := mrtr.Resolve("gift", func(context.Context, order) (mrtr.Question[bool], error) { return gift, nil })
-	return mrtr.Given2(n, wrapped, func(_ context.Context, _ *mrtr.Call, o order, n int, wrapped bool) (receipt, error) {
+	n := given.Question("count", func(context.Context, order) (mrtr.Question[int], error) { return count, nil })
+	wrapped := given.Question("gift", func(context.Context, order) (mrtr.Question[bool], error) { return gift, nil })
+	return given.Handler2(n, wrapped, func(_ context.Context, _ *mrtr.Call, o order, n int, wrapped bool) (receipt, error) {
 		return receipt{hold(o.Item, n), wrapped}, nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -18,36 +19,60 @@ import (
 // and audits once. The bug depends on the client: a test with a legacy client
 // passes, and production with modern clients fails.
 func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), mrtr.Coroutine(bare(audit))), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), linear.Coroutine(bare(audit))), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
-// rerun is that engine, built on mrtr's exported pieces: in a guarded handler Ask
-// returns the question it cannot wait for as an error, and rerun returns that
-// question as an incomplete result.
-func rerun[In, Out any](h mrtr.LinearFunc[In, Out]) mrtr.Style[In, Out] {
-	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
-		out, err := h(ctx, c, in)
-		var unasked *mrtr.UnaskedError
+// rerun is that engine, as a style of its own: asking returns the questions that it cannot wait
+// for as an error, and rerun returns those questions as an incomplete result.
+func rerun[In, Out any](h linear.Func[In, Out]) mrtr.Style[In, Out] {
+	return mrtr.Style[In, Out]{Print: "a rerun", Replays: true, Enter: func(ctx context.Context, p *mrtr.Pass, in In) (*mrtr.IncompleteResult, Out, error) {
+		p.Enter("")
+		own := p.Held(asker{ctx, p}, false)
+		own.Attach(p)
+		out, err := h(ctx, own.Call(), in)
+		var unasked *unasked
 		if errors.As(err, &unasked) {
-			return mrtr.Need(unasked.Questions...), out, nil
+			return mrtr.Need(unasked.questions...), out, nil
 		}
 		return nil, out, err
-	})
+	}}
 }
 
+// asker cannot wait.
+type asker struct {
+	life context.Context
+	p    *mrtr.Pass
+}
+
+func (a asker) Await(questions []mrtr.AnyQuestion) error {
+	for _, q := range questions {
+		if !a.p.Answered(q) {
+			return &unasked{questions}
+		}
+	}
+	return nil
+}
+
+func (a asker) MayRun(string, int) error { return nil }
+func (a asker) Life() context.Context    { return a.life }
+
+type unasked struct{ questions []mrtr.AnyQuestion }
+
+func (u *unasked) Error() string { return u.questions[0].Key() + " has no answer yet" }
+
 // bare is the function of styles H and J without Once around its audit.
-func bare(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
+func bare(audit *options.Audit) linear.Func[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
 			return options.Report{}, err
 		}
-		place, err := mrtr.Ask(ctx, c, which)
+		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
 			return options.Report{}, err
 		}
 		audit.Record(place)
-		units, err := mrtr.Ask(ctx, c, options.Units)
+		units, err := linear.Ask(ctx, c, options.Units)
 		if err != nil {
 			return options.Report{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -19,40 +20,40 @@ type Engine struct {
 // Engines are three ways to run the same function. A bare audit happens once only
 // if the function really waits; an audit in Once happens once on all three.
 var Engines = []Engine{
-	{"held", "mrtr.Coroutine: the function waits where it asks, and no line runs twice", coroutine(bare), coroutine(inOnce)},
+	{"held", "linear.Coroutine: the function waits where it asks, and no line runs twice", coroutine(bare), coroutine(inOnce)},
 	{"run again", "landmine B: from the top in each round, with the answers so far", again(bare), again(inOnce)},
-	{"replayed", "mrtr.Journal: from the top in each round, with answers and effects replayed; a bare effect is not recorded", journal(bare), journal(inOnce)},
+	{"replayed", "linear.Journal: from the top in each round, with answers and effects replayed; a bare effect is not recorded", journal(bare), journal(inOnce)},
 }
 
-// linear makes a linear function that audits.
-type linear func(*options.Audit) mrtr.LinearFunc[options.Query, options.Report]
+// maker makes a linear function that audits.
+type maker func(*options.Audit) linear.Func[options.Query, options.Report]
 
-func coroutine(f linear) func(*mrtr.Runtime, *options.Audit) options.Handler {
+func coroutine(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
 	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, mrtr.Coroutine(f(audit)), nil)
+		return mrtr.Tool(rt, linear.Coroutine(f(audit)), nil)
 	}
 }
 
-func again(f linear) func(*mrtr.Runtime, *options.Audit) options.Handler {
+func again(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
 	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 		return mrtr.Tool(rt, rerun(f(audit)), nil)
 	}
 }
 
-func journal(f linear) func(*mrtr.Runtime, *options.Audit) options.Handler {
+func journal(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
 	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, mrtr.Journal(f(audit)), nil)
+		return mrtr.Tool(rt, linear.Journal(f(audit)), nil)
 	}
 }
 
 // inOnce is the function bare with its audit in Once: that of styles H and J.
-func inOnce(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
+func inOnce(audit *options.Audit) linear.Func[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
 			return options.Report{}, err
 		}
-		place, err := mrtr.Ask(ctx, c, which)
+		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
 			return options.Report{}, err
 		}
@@ -63,7 +64,7 @@ func inOnce(audit *options.Audit) mrtr.LinearFunc[options.Query, options.Report]
 		if err != nil {
 			return options.Report{}, err
 		}
-		units, err := mrtr.Ask(ctx, c, options.Units)
+		units, err := linear.Ask(ctx, c, options.Units)
 		if err != nil {
 			return options.Report{}, err
 		}

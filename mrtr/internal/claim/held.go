@@ -67,7 +67,7 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage) error {
 	if h.ended { // by its round: a goroutine that outlives it may not begin anything
 		return ErrFenced
 	}
-	h.record.effects = effects
+	h.record.effects, h.record.notes = effects, true
 	defer h.beat.Reset(h.record.lease / 3)
 	for range maxNotes {
 		began := time.Now()

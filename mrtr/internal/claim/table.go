@@ -98,9 +98,11 @@ type Turn struct {
 	Fingerprint string
 	// Expires is when no request can ask for the turn any more.
 	Expires time.Time
-	// Again tells that this handler can go on where a run was cut off: it notes its
+	// Noted tells that the round notes its effects from its start, so that another can go on with
+	// it. Goes reports whether this request can go on with a run that was cut off and left these
 	// effects.
-	Again bool
+	Noted bool
+	Goes  func(left []byte) bool
 }
 
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
@@ -169,7 +171,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 // newHeld is a turn that nobody has claimed yet.
 func (t *Table) newHeld(turn Turn) *Held {
 	h := &Held{table: t, turn: turn}
-	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Again}
+	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted}
 	return h
 }
 
@@ -262,7 +264,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		if silent >= r.lease {
 			switch {
-			case !h.turn.Again || !r.notes || r.cutOff+1 >= t.MaxAttempts:
+			case !r.notes || !h.turn.Goes(r.effects) || r.cutOff+1 >= t.MaxAttempts:
 				return Answer{Unknown: true, Left: r.effects}, false, nil
 			case h.fenced:
 				return answer, false, ErrInFlight

@@ -24,6 +24,7 @@ type Form struct {
 	plain      map[string]bool      // all values, in a form of one enum and nothing else
 	whole      *jsonschema.Resolved // judges keywords beside the properties; nil where there are none
 	expects    string
+	words      words
 
 	schema json.RawMessage // set once it is kept, under the lock of the collection
 }
@@ -88,6 +89,7 @@ func read(schema json.RawMessage) (*Form, error) {
 			return nil, fmt.Errorf("its schema cannot be used: %v", err)
 		}
 	}
+	f.words = wordsOf(&s)
 	if len(f.properties) > 1 {
 		f.only = ""
 	} else if p := f.properties[f.only]; p != nil && p.kind == "string" && p.format == "" && p.rest == nil && f.whole == nil && p.shortest == 0 && p.longest == math.MaxInt {

@@ -1,11 +1,10 @@
-package mrtr
+// Package visit tells a handler that its user is done at a page, and with what.
+package visit
 
 import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -14,41 +13,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/store"
 )
 
-// ElicitationID names the visit that an [ElicitURL] question of this call asks for: in
-// every round, in every instance, and however often it is asked again. Put it into the
-// address, so that the page there knows which visit it ends. A legacy client is sent it as
-// elicitationId; in revision 2026-07-28 there is no such field.
-//
-// Nobody can guess it. It is in the address, so it proves nothing about who comes with it:
-// a page that acts for a user has to know the user by other means, and compare with
-// [Call.Principal], as [Visits.Done] does.
-func (c *Call) ElicitationID(key string) string {
-	sum := sha256.Sum256([]byte("elicitation\x00" + c.ID() + "\x00" + key))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
-}
-
-// nameVisits gives the requests of a legacy client their elicitationId.
-func (rd *round) nameVisits(requests mcp.InputRequestMap) {
-	if rd.ex.client.Era == era.Modern {
-		return
-	}
-	for key, request := range requests {
-		if e, ok := request.(*mcp.ElicitParams); ok && era.IsURL(e) {
-			e.ElicitationID = rd.own.ElicitationID(key)
-		}
-	}
-}
-
 // Visits tell a handler that its user is done at a page, and with what: a receipt, an
-// authorization code. The accept of an [ElicitURL] tells only that the user agreed to go.
+// authorization code. The accept of an [mrtr.ElicitURL] tells only that the user agreed to go.
 //
 //	id, err := visits.Begin(ctx, c, "pay")
 //	...
-//	_, err = mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
+//	_, err = linear.Ask(ctx, c, mrtr.ElicitURL("pay", "Please pay.", shop+"/pay?visit="+id))
 //	...
 //	receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (Receipt, error) {
 //		return visits.Wait(ctx, c, "pay")
@@ -64,9 +41,9 @@ func (rd *round) nameVisits(requests mcp.InputRequestMap) {
 //
 // The zero value is ready to use, and its visits are known to this process alone.
 type Visits[T any] struct {
-	// Runtime lends its store, if it has one: then the callback may arrive at any instance,
-	// and a visit outlives the one that it began at. Values are kept as JSON.
-	Runtime *Runtime
+	// Runtime lends the store of its Keeper, if it has one: then the callback may arrive at any
+	// instance, and a visit outlives the one that it began at. Values are kept as JSON.
+	Runtime *mrtr.Runtime
 	// MaxAge is how long a visit is known after it began, and again after it is done; 1 hour
 	// if zero.
 	MaxAge time.Duration
@@ -75,7 +52,7 @@ type Visits[T any] struct {
 	Max int
 
 	once  sync.Once
-	kept  *roundMemory
+	kept  *durable.Records
 	begun tally
 	tells sync.Map // of *telling, by id: the clients that are to be told
 }
@@ -84,14 +61,14 @@ type Visits[T any] struct {
 var (
 	// ErrNoVisit is the error of a visit that has not begun, that began too long ago, or, for
 	// [Visits.Done], that another user began.
-	ErrNoVisit error = &visitError{"no_visit", "The page of this question is not waited for any more. " + atThePage}
+	ErrNoVisit error = &visitError{"no_visit", "The page of this question is not waited for any more. Whether the user was done there is unknown: do not call the tool again without checking."}
 	// ErrVisitDone is the error of [Visits.Done] for a visit that is done: its value stands. A
 	// callback that may come twice takes it for success.
 	ErrVisitDone error = &visitError{"visit_done", "This page is done already."}
 	// ErrManyVisits is the error of [Visits.Begin] for a caller that has begun too many.
-	ErrManyVisits error = &visitError{"many_visits", "The server has sent this user to too many pages." + tryLater}
+	ErrManyVisits error = &visitError{"many_visits", "The server has sent this user to too many pages. Try again later."}
 
-	errVisitUnkept error = &visitError{"store_unavailable", "The server cannot wait for a user at a page now." + tryLater}
+	errVisitUnkept error = &visitError{"store_unavailable", "The server cannot wait for a user at a page now. Try again later."}
 )
 
 // visitError is no fault of the program's.
@@ -104,10 +81,10 @@ func (e *visitError) ToolErrorExpected() bool { return true }
 // Begin makes the visit of a question known, so that Done can end it, and returns its
 // id. ctx is the handler's own: over HTTP that is how a legacy client is told on the
 // stream of its call. To begin a visit again changes nothing.
-func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, _ error) {
-	m := v.memory()
+func (v *Visits[T]) Begin(ctx context.Context, c *mrtr.Call, key string) (id string, _ error) {
+	m := v.records()
 	id = c.ElicitationID(key)
-	limited, cancel := context.WithTimeout(ctx, m.patience)
+	limited, cancel := context.WithTimeout(ctx, m.Patience())
 	defer cancel()
 	if v.begun.admits(c.Principal(), v.max(), v.maxAge()) {
 		created, err := m.beginVisit(limited, id, visit{Principal: c.Principal()}, v.maxAge())
@@ -120,7 +97,7 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, 
 	} else if _, _, _, err := m.visit(limited, id); err != nil {
 		return "", ErrManyVisits
 	}
-	if send := c.tellVisited(ctx, id); send != nil {
+	if send := tellVisited(ctx, c, id); send != nil {
 		if one, _, _, err := m.visit(limited, id); err != nil || !one.Done {
 			if _, known := v.tells.LoadOrStore(id, &telling{send: send, told: make(chan struct{})}); !known {
 				time.AfterFunc(v.maxAge(), func() { v.tells.Delete(id) })
@@ -131,7 +108,7 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, 
 }
 
 // Done ends a visit with a value. user is who the page knows its visitor to be, and has to be
-// the [Call.Principal] of the call; "" for callers that nobody knows. ErrNoVisit and
+// the [mrtr.Call.Principal] of the call; "" for callers that nobody knows. ErrNoVisit and
 // ErrVisitDone say that nothing was changed. Any other error is that of a store which did not
 // answer in time, and the visit may be done or not: call Done again.
 //
@@ -140,10 +117,10 @@ func (v *Visits[T]) Begin(ctx context.Context, c *Call, key string) (id string, 
 func (v *Visits[T]) Done(ctx context.Context, id, user string, value T) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return misuse("Visits.Done: the value cannot be kept: %v", err)
+		return usage.New("visit", "Visits.Done: the value cannot be kept: %v", err)
 	}
-	m := v.memory()
-	limited, cancel := context.WithTimeout(ctx, m.patience)
+	m := v.records()
+	limited, cancel := context.WithTimeout(ctx, m.Patience())
 	defer cancel()
 	if err := m.endVisit(limited, id, visit{Principal: user, Done: true, Value: text}, v.maxAge()); err != nil {
 		return err
@@ -153,22 +130,22 @@ func (v *Visits[T]) Done(ctx context.Context, id, user string, value T) error {
 }
 
 // Wait returns the value of a visit of this call when it is done. Where ctx ends first, also
-// because the store does not answer, the error is that of ctx marked with [NotDone]; for a
+// because the store does not answer, the error is that of ctx marked with [mrtr.NotDone]; for a
 // visit that is not known it is [ErrNoVisit]. A client waits for a round as long as its own
 // timeout: bound ctx below that, and ask the user again.
-func (v *Visits[T]) Wait(ctx context.Context, c *Call, key string) (value T, _ error) {
+func (v *Visits[T]) Wait(ctx context.Context, c *mrtr.Call, key string) (value T, _ error) {
 	id := c.ElicitationID(key)
-	m := v.memory()
+	m := v.records()
 	one, err := m.awaitVisit(ctx, id)
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNoVisit):
 		return value, err
 	default:
-		return value, NotDone(err) // [Once] may wait again
+		return value, mrtr.NotDone(err) // [mrtr.Once] may wait again
 	}
 	if err := json.Unmarshal(one.Value, &value); err != nil {
-		return value, misuse("Visits.Wait: the visit of %q is done with a value of another type: %v", key, err)
+		return value, usage.New("visit", "Visits.Wait: the visit of %q is done with a value of another type: %v", key, err)
 	}
 	v.tell(id)
 	return value, nil
@@ -178,16 +155,18 @@ func (v *Visits[T]) maxAge() time.Duration { return cmp.Or(v.MaxAge, time.Hour) 
 
 func (v *Visits[T]) max() int { return cmp.Or(v.Max, 5_000) }
 
-// memory is that of the runtime, or one of its own.
-func (v *Visits[T]) memory() *roundMemory {
+// records are those of the runtime, or of a store of its own.
+func (v *Visits[T]) records() records {
 	v.once.Do(func() {
-		if v.Runtime != nil && v.Runtime.memory != nil {
-			v.kept = v.Runtime.memory
-		} else {
-			v.kept = &roundMemory{store: store.NewMemory(nil), patience: 2 * time.Second}
+		if v.Runtime != nil {
+			if k := durable.Of(v.Runtime); k != nil {
+				v.kept = k.Records()
+				return
+			}
 		}
+		v.kept = durable.NewRecords(store.NewMemory(nil), 2*time.Second)
 	})
-	return v.kept
+	return records{v.kept}
 }
 
 // telling is a message that a client gets once.
@@ -227,7 +206,7 @@ const tellTime = 5 * time.Second
 
 // tellVisited returns the function that tells the client of this call that its user is
 // done at a page. It is nil for a client that knows no such message.
-func (c *Call) tellVisited(ctx context.Context, id string) func() {
+func tellVisited(ctx context.Context, c *mrtr.Call, id string) func() {
 	client, session := c.Client(), c.Session()
 	if client.Era != era.Legacy || !client.URL || session == nil {
 		return nil
@@ -266,6 +245,9 @@ func (t *tally) add(who string) {
 	t.count[who]++
 }
 
+// records are those of visits.
+type records struct{ *durable.Records }
+
 // visit is the record of one, encoded as JSON.
 type visit struct {
 	Principal string          `json:"principal,omitempty"`
@@ -275,14 +257,14 @@ type visit struct {
 
 // beginVisit makes a record, unless there is one. An attempt that nobody confirmed is made
 // again: to find its own record is as good.
-func (m *roundMemory) beginVisit(ctx context.Context, id string, one visit, ttl time.Duration) (created bool, _ error) {
+func (m records) beginVisit(ctx context.Context, id string, one visit, ttl time.Duration) (created bool, _ error) {
 	for {
-		epoch, err := m.begin(ctx)
+		epoch, err := m.Epoch(ctx)
 		if err == nil {
 			key := store.Key{Epoch: epoch, Name: visitName(id)}
 			var text []byte
 			if text, err = m.encodeVisit(key, one); err == nil {
-				_, err = m.store.Create(ctx, key, text, ttl)
+				_, err = m.Store().Create(ctx, key, text, ttl)
 			}
 		}
 		switch {
@@ -291,7 +273,7 @@ func (m *roundMemory) beginVisit(ctx context.Context, id string, one visit, ttl 
 		case errors.Is(err, store.ErrExists):
 			return false, nil
 		case errors.Is(err, store.ErrForgotten):
-			m.forgotten()
+			m.Forgotten()
 		case store.IsVerdict(err):
 			return false, errVisitUnkept
 		}
@@ -303,7 +285,7 @@ func (m *roundMemory) beginVisit(ctx context.Context, id string, one visit, ttl 
 
 // endVisit makes the record that of a visit which is done. To find the value of an attempt
 // that nobody confirmed is as good.
-func (m *roundMemory) endVisit(ctx context.Context, id string, end visit, ttl time.Duration) error {
+func (m records) endVisit(ctx context.Context, id string, end visit, ttl time.Duration) error {
 	for unconfirmed := false; ; {
 		one, at, key, err := m.visit(ctx, id)
 		switch {
@@ -321,7 +303,7 @@ func (m *roundMemory) endVisit(ctx context.Context, id string, end visit, ttl ti
 			if text, err = m.encodeVisit(key, end); err != nil {
 				return err
 			}
-			_, err = m.store.Update(ctx, key, at, text, ttl)
+			_, err = m.Store().Update(ctx, key, at, text, ttl)
 			verdict := err == nil || store.IsVerdict(err)
 			if verdict && !errors.Is(err, store.ErrConflict) { // that may be a read that lags
 				return err
@@ -336,7 +318,7 @@ func (m *roundMemory) endVisit(ctx context.Context, id string, end visit, ttl ti
 
 // awaitVisit returns a visit when it is done. A store that does not answer is asked until ctx
 // ends. A record that a lagging store does not show yet is looked for a while.
-func (m *roundMemory) awaitVisit(ctx context.Context, id string) (visit, error) {
+func (m records) awaitVisit(ctx context.Context, id string) (visit, error) {
 	for shown := time.Now(); ; {
 		one, at, key, err := m.visit(ctx, id)
 		switch {
@@ -344,8 +326,8 @@ func (m *roundMemory) awaitVisit(ctx context.Context, id string) (visit, error) 
 			return one, nil // also if ctx has ended: this came first
 		case err == nil:
 			shown = time.Now()
-			err = store.Wait(ctx, m.store, key, at)
-		case errors.Is(err, ErrNoVisit) && time.Since(shown) >= m.patience:
+			err = store.Wait(ctx, m.Store(), key, at)
+		case errors.Is(err, ErrNoVisit) && time.Since(shown) >= m.Patience():
 			return visit{}, err
 		}
 		if err != nil && !rest(ctx) {
@@ -368,22 +350,22 @@ func visitName(id string) string { return "visit." + id }
 
 // visit reads a record. It asks for the epoch each time, since a visit may have begun at
 // another instance after the store was wiped, and it looks even if ctx has ended.
-func (m *roundMemory) visit(ctx context.Context, id string) (one visit, at store.Revision, key store.Key, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.patience)
+func (m records) visit(ctx context.Context, id string) (one visit, at store.Revision, key store.Key, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Patience())
 	defer cancel()
-	if key.Epoch, err = m.store.Epoch(ctx); err != nil {
+	if key.Epoch, err = m.Store().Epoch(ctx); err != nil {
 		return one, 0, key, err
 	}
 	key.Name = visitName(id)
 	if key.Check() != nil { // whatever came with an address
 		return one, 0, key, ErrNoVisit
 	}
-	text, at, err := m.store.Get(ctx, key)
+	text, at, err := m.Store().Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForgotten) {
 		err = ErrNoVisit
 	}
-	if err == nil && m.sealer != nil {
-		text, err = m.sealer.Open(key.Name, text)
+	if err == nil {
+		text, err = m.Open(key.Name, text)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &one)
@@ -391,10 +373,10 @@ func (m *roundMemory) visit(ctx context.Context, id string) (one visit, at store
 	return one, at, key, err
 }
 
-func (m *roundMemory) encodeVisit(key store.Key, one visit) ([]byte, error) {
+func (m records) encodeVisit(key store.Key, one visit) ([]byte, error) {
 	text, err := json.Marshal(one)
-	if err == nil && m.sealer != nil {
-		text, err = m.sealer.Seal(key.Name, text)
+	if err == nil {
+		text, err = m.Seal(key.Name, text)
 	}
 	return text, err
 }

@@ -1,4 +1,4 @@
-package mrtr
+package observe
 
 import (
 	"context"
@@ -6,17 +6,21 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// LogOptions configure a [LogObserver]. The zero value is the default.
+// LogOptions configure a [Log]. The zero value is the default.
 type LogOptions struct {
 	// Principals names the caller in every record. Otherwise only the records of a doubt do.
 	Principals bool
 }
 
-// LogObserver logs events. A nil logger is the default one.
+// Log is an [Observer] that logs events. A nil logger is the default one.
 //
 //   - INFO: one record for each round, when it ends: what was asked or how the call ended, how
 //     the questions of the round were answered, and how long it took. Also a repeated round, an
@@ -33,11 +37,11 @@ type LogOptions struct {
 //
 // It logs the type of an error, and the stack of a panic, but never their text, which may hold
 // secrets. The store's own errors are logged with their text.
-func LogObserver(logger *slog.Logger, opts ...*LogOptions) Observer {
-	if logger == nil {
-		logger = slog.Default()
+func Log(to *slog.Logger, opts ...*LogOptions) Observer {
+	if to == nil {
+		to = slog.Default()
 	}
-	o := logObserver{logger: logger}
+	o := logger{logger: to}
 	for _, opt := range opts {
 		if opt != nil {
 			o.LogOptions = *opt
@@ -46,7 +50,7 @@ func LogObserver(logger *slog.Logger, opts ...*LogOptions) Observer {
 	return o
 }
 
-type logObserver struct {
+type logger struct {
 	logger *slog.Logger
 	LogOptions
 }
@@ -57,7 +61,7 @@ const (
 	slowStore  = 500 * time.Millisecond
 )
 
-func (o logObserver) Observe(ctx context.Context, e Event) {
+func (o logger) Observe(ctx context.Context, e Event) {
 	level := o.level(&e)
 	if e.endsRequest(level) && rendezvous.AddToRecord(ctx, level, func() []slog.Attr { return o.ofEnd(&e) }) {
 		return
@@ -77,7 +81,7 @@ func (o logObserver) Observe(ctx context.Context, e Event) {
 	attrs = ofEvent(attrs, &e)
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("error_type", errorTypeInLog(e.Err)))
-		var panicked *PanicError
+		var panicked *mrtr.PanicError
 		if errors.As(e.Err, &panicked) {
 			attrs = append(attrs, slog.String("stack", string(panicked.Stack)))
 		}
@@ -89,13 +93,13 @@ const maxStoreErrorInLog = 512
 
 // ofEnd are the attributes that the end of a round adds to the record of a boundary, which has
 // the tool, the duration and the error.
-func (o logObserver) ofEnd(e *Event) []slog.Attr {
+func (o logger) ofEnd(e *Event) []slog.Attr {
 	attrs := []slog.Attr{slog.String("round_end", string(e.Kind)), slog.String("era", e.Era.String())}
 	return ofEvent(o.ofRound(attrs, e), e)
 }
 
 // ofRound adds the facts of a round.
-func (o logObserver) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
+func (o logger) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 	if e.Task {
 		attrs = append(attrs, slog.Bool("task", true))
 	}
@@ -141,7 +145,7 @@ func withTexts(attrs []slog.Attr, texts ...string) []slog.Attr {
 	return attrs
 }
 
-func (o logObserver) level(e *Event) slog.Level {
+func (o logger) level(e *Event) slog.Level {
 	switch e.Kind {
 	case QuestionsAsked, CallCompleted, RoundRepeated, EffectUndone:
 		return slog.LevelInfo
@@ -150,7 +154,7 @@ func (o logObserver) level(e *Event) slog.Level {
 	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case RoundRefused:
-		if e.Reason == clientLeft {
+		if e.Reason == mrtr.ClientLeft {
 			return slog.LevelInfo
 		}
 		return slog.LevelWarn
@@ -196,7 +200,7 @@ func (e *Event) endsRequest(level slog.Level) bool {
 }
 
 // isDoubt reports whether somebody has to look after a call.
-func (k EventKind) isDoubt() bool {
+func (k Kind) isDoubt() bool {
 	switch k {
 	case EffectInDoubt, StopFailed, RoundTakenOver, RoundUnknown, RoundNotRecorded:
 		return true
@@ -205,21 +209,45 @@ func (k EventKind) isDoubt() bool {
 }
 
 // isOfStore reports whether the error of an event is one of the store's.
-func (k EventKind) isOfStore() bool {
+func (k Kind) isOfStore() bool {
 	return k == StoreAsked || k == RoundRefused || k == RoundNotRecorded
 }
 
 // errorTypeInLog is the same for a client that cannot be asked in either era.
 func errorTypeInLog(err error) string {
 	if lacksCapability(err) {
-		return string(CannotBeAsked)
+		return string(mrtr.CannotBeAsked)
 	}
 	return errorType(err)
 }
 
 // isFault reports whether an error is a bug of the program.
 func isFault(err error) bool {
-	var usage *UsageError
-	var panicked *PanicError
+	var usage *mrtr.UsageError
+	var panicked *mrtr.PanicError
 	return errors.As(err, &usage) || errors.As(err, &panicked)
+}
+
+func isExpected(err error) bool {
+	var e interface{ ToolErrorExpected() bool }
+	return errors.As(err, &e) && e.ToolErrorExpected()
+}
+
+func isQuiet(err error) bool {
+	var e interface{ ToolErrorQuiet() bool }
+	return errors.As(err, &e) && e.ToolErrorQuiet()
+}
+
+func errorType(err error) string {
+	var e interface{ ToolErrorType() string }
+	if errors.As(err, &e) && e.ToolErrorType() != "" {
+		return e.ToolErrorType()
+	}
+	return "execution"
+}
+
+// lacksCapability reports whether a modern client was refused because it lacks a capability.
+func lacksCapability(err error) bool {
+	wire, ok := err.(*jsonrpc.Error)
+	return ok && wire.Code == mcp.CodeMissingRequiredClientCapabilities
 }

@@ -1,0 +1,313 @@
+// Package durable keeps the rounds of calls in a store: each runs once, at one instance, and to
+// its end though its client has left. A request that comes again gets the outcome.
+//
+//	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Options configure a [Keeper]. The zero value, and nil, mean the defaults. A negative value is
+// an error.
+type Options struct {
+	// Lease is how long the instance that runs a round may be silent before it is taken for
+	// dead; 15 seconds if zero, and at least 30 milliseconds.
+	Lease time.Duration
+	// Wait bounds how long a request waits for the result of an equal one that is running; 20
+	// seconds if zero.
+	Wait time.Duration
+	// Patience bounds one operation of the store; 2 seconds if zero, or a quarter of Lease if
+	// that is less. It cannot be more: a holder whose every write took longer than its lease
+	// would be taken for dead at work.
+	Patience time.Duration
+	// MaxAttempts bounds how often one round is begun, where its instance dies each time; 3 if
+	// zero.
+	MaxAttempts int
+	// MaxResult bounds a result that is remembered, as JSON; 512 KiB if zero. A longer one goes
+	// out once, and a repeat ends with [mrtr.ResultNotKept]. The store has a limit of its own.
+	MaxResult int
+	// MaxOrphans bounds the rounds that run though their clients have left; 1,000 if zero.
+	// Beyond it no round is begun. One known principal has at most a tenth of them.
+	MaxOrphans int
+}
+
+const minLease = 30 * time.Millisecond
+
+func (o *Options) resolve() error {
+	u := usage.Of("durable", "Options")
+	usage.Default(u, "Lease", &o.Lease, 15*time.Second)
+	usage.Default(u, "Wait", &o.Wait, 20*time.Second)
+	usage.Default(u, "Patience", &o.Patience, min(2*time.Second, o.Lease/4))
+	usage.Default(u, "MaxAttempts", &o.MaxAttempts, 3)
+	usage.Default(u, "MaxResult", &o.MaxResult, 512<<10)
+	usage.Default(u, "MaxOrphans", &o.MaxOrphans, 1000)
+	if err := u.Err(); err != nil {
+		return err
+	}
+	switch {
+	case o.Lease < minLease:
+		return misuse("Options.Lease is %v: it is at least %v", o.Lease, minLease)
+	case o.Lease < 4*o.Patience:
+		return misuse("Options.Lease is %v: it is at least four times the Patience, %v", o.Lease, 4*o.Patience)
+	}
+	return nil
+}
+
+func misuse(format string, args ...any) error { return usage.New("durable", format, args...) }
+
+// What a [mrtr.Listener] hears of a Keeper.
+const (
+	Claimed     mrtr.EntryKind = "round claimed"            // this request runs the round, and no other
+	TakenOver   mrtr.EntryKind = "round taken over"         // likewise, and goes on with one that was cut off
+	Orphaned    mrtr.EntryKind = "round orphaned"           // its client has left, and it goes on
+	Repeated    mrtr.EntryKind = "round repeated"           // the request got the outcome of an earlier one
+	Unknown     mrtr.EntryKind = "round of unknown outcome" // an earlier request was cut off, and nobody knows what it did
+	NotRecorded mrtr.EntryKind = "round not recorded"       // it ran, and the store did not take its outcome
+	Abandoned   mrtr.EntryKind = "call abandoned"           // nobody went on with the call in its time
+	Asked       mrtr.EntryKind = "store asked"              // an operation of the store has ended; its Key names it
+)
+
+// Keeper is a [mrtr.Keeper] over a store, for one [mrtr.Runtime].
+type Keeper struct {
+	o        Options
+	records  Records
+	turns    *claim.Table
+	listener mrtr.Listener
+	works    works
+
+	mu    sync.Mutex
+	later map[string]*time.Timer // by the names of turns
+	life  context.Context
+	stop  context.CancelFunc
+}
+
+// In keeps rounds in a store, for [mrtr.Options]. What is wrong with the options is an error of
+// [mrtr.New].
+func In(s store.Store, opts *Options) mrtr.Durability {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	return in{s, o}
+}
+
+type in struct {
+	store store.Store
+	o     Options
+}
+
+// Keeper implements [mrtr.Durability].
+func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
+	if err := d.o.resolve(); err != nil {
+		return nil, err
+	}
+	if d.store == nil {
+		return nil, misuse("In has no store")
+	}
+	switch inProcess := d.store.Scope() == store.Process; {
+	case inProcess && !rt.IsEphemeral():
+		return nil, misuse("the store is that of one process, and the states have keys that others may share: their rounds would be refused. Leave State.Keys out, or take a store that others share too")
+	case !inProcess && rt.IsEphemeral():
+		return nil, misuse("the store outlives this process, and the key of its states does not: set State.Keys")
+	}
+	k := &Keeper{o: d.o, listener: rt.Listener(), later: map[string]*time.Timer{}}
+	k.records.store, k.records.patience = watched(d.store, k.listener), d.o.Patience
+	table := claim.Options{
+		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts, Skew: rt.Skew(),
+	}
+	if d.store.Scope() != store.Process {
+		codec, err := rt.Codec("round_record", rt.StateTTL(), min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
+		if err != nil {
+			return nil, err
+		}
+		k.records.sealer = sealer{codec}
+		table.Sealer = k.records.sealer
+	}
+	k.turns = claim.New(table)
+	k.works.max, k.works.maxPrincipal = k.o.MaxOrphans, max(k.o.MaxOrphans/10, 1)
+	k.life, k.stop = context.WithCancel(context.Background())
+	return k, nil
+}
+
+// Begin implements [mrtr.Keeper].
+func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
+	mark, err := k.records.Epoch(ctx)
+	if err != nil {
+		return "", k.refused(ctx, err, false)
+	}
+	return mark, nil
+}
+
+// Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until
+// then it ends with its request, and from then on by its own time and by Close alone.
+func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
+	k.forget(t.Name)
+	ctx = context.WithValue(ctx, roundKey{}, &t.Round)
+	w := newWork(ctx, t.Round.Principal)
+	go func() {
+		defer close(w.done)
+		defer k.works.leave(w)
+		returned := false
+		defer func() {
+			if panicked := recover(); !returned {
+				w.err = mrtr.Ended(false, panicked, nil)
+			}
+		}()
+		w.out, w.err = k.turn(w, t, run)
+		returned = true
+	}()
+	select {
+	case <-w.done:
+		return w.out, w.err
+	case o := <-w.givenUp:
+		return o, nil
+	case <-ctx.Done():
+	}
+	if cause := context.Cause(ctx); mrtr.EndsCall(cause) { // which the round ends by itself
+		w.cancel(cause)
+		select {
+		case <-w.done:
+			return w.out, w.err
+		case o := <-w.givenUp:
+			return o, nil
+		}
+	}
+	select {
+	case <-w.done: // it was not claimed, or has just ended
+		return w.out, w.err
+	case <-w.claimed:
+	}
+	if k.works.orphan(w) {
+		k.tell(ctx, t, mrtr.Entry{Kind: Orphaned})
+	}
+	return mrtr.Outcome{}, ctx.Err()
+}
+
+// Later implements [mrtr.Keeper]. The turn is claimed as that of a request is, so that of the
+// instances that know of it, and a client that comes in the last moment, one runs it.
+func (k *Keeper) Later(at time.Time, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.life.Err() != nil {
+		return
+	}
+	k.later[t.Name] = time.AfterFunc(time.Until(at), func() {
+		_, _ = k.Keep(k.life, t, func(ctx context.Context, n mrtr.Notes) mrtr.Outcome {
+			k.tell(ctx, t, mrtr.Entry{Kind: Abandoned})
+			return run(ctx, n)
+		})
+	})
+}
+
+// forget lets go of a turn that somebody has come for.
+func (k *Keeper) forget(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if timer := k.later[name]; timer != nil {
+		timer.Stop()
+		delete(k.later, name)
+	}
+}
+
+// Drain implements [mrtr.Service].
+func (k *Keeper) Drain() (empty <-chan struct{}) { return k.works.whenEmpty() }
+
+// Close implements [mrtr.Service]. It cancels the rounds that run and waits for them. It does not
+// close the store.
+func (k *Keeper) Close(until time.Time) error {
+	k.mu.Lock()
+	k.stop()
+	for name, timer := range k.later {
+		timer.Stop()
+		delete(k.later, name)
+	}
+	k.mu.Unlock()
+	k.works.stop(&mrtr.CutOff{Why: "the server shut down while this round ran"})
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	var err error
+	select {
+	case <-k.works.whenEmpty():
+	case <-late.C:
+		if n := k.works.count(); n > 0 {
+			err = fmt.Errorf("mrtr: Close: %d rounds still running 10s after cancellation", n)
+		}
+	}
+	k.turns.Close()
+	return err
+}
+
+// Count implements [mrtr.Service].
+func (k *Keeper) Count(s *mrtr.Stats, _ func(w mrtr.Waiting, since time.Time)) {
+	k.works.mu.Lock()
+	defer k.works.mu.Unlock()
+	s.Orphans = k.works.orphans
+}
+
+// Of is the Keeper of a runtime, nil if it has none of this package.
+func Of(rt interface{ Keeper() mrtr.Keeper }) *Keeper {
+	k, _ := rt.Keeper().(*Keeper)
+	return k
+}
+
+// Records are those of the Keeper's store, for other layers that keep some there.
+func (k *Keeper) Records() *Records { return &k.records }
+
+// Lease is that of [Options].
+func (k *Keeper) Lease() time.Duration { return k.o.Lease }
+
+// Erase empties the records of turns, until a time at which no request can ask for them. It is for
+// [mrtr.Runtime.Erase].
+func (k *Keeper) Erase(ctx context.Context, names []string, expires time.Time) (erased int, err error) {
+	erased, err = k.erase(ctx, names, expires)
+	if errors.Is(err, store.ErrForgotten) { // since this instance asked for the epoch
+		k.records.Forgotten()
+		erased, err = k.erase(ctx, names, expires)
+	}
+	return erased, err
+}
+
+func (k *Keeper) erase(ctx context.Context, names []string, expires time.Time) (erased int, err error) {
+	epoch, err := k.records.Epoch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var failed []error
+	for _, name := range names {
+		did, err := k.turns.Erase(ctx, store.Key{Epoch: epoch, Name: name}, expires)
+		if did {
+			erased++
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil || errors.Is(err, store.ErrForgotten) {
+			break
+		}
+	}
+	return erased, errors.Join(failed...)
+}
+
+// tell tells the listener of something that became of a turn.
+func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
+	if k.listener != nil {
+		mrtr.Guard(func() { k.listener.Heard(ctx, t.Round, e) })
+	}
+}
+
+var _ mrtr.Keeper = (*Keeper)(nil)
+
+// epoch of a store is asked for once, and again when the store has forgotten what it had.
+type epoch = atomic.Pointer[string]

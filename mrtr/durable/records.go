@@ -1,0 +1,161 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Records are those of a store, sealed where they leave the process.
+type Records struct {
+	store    store.Store
+	sealer   sealer // its codec is nil where the records are those of this process
+	patience time.Duration
+	epoch    epoch
+}
+
+// NewRecords are the records of a store of this process alone.
+func NewRecords(s store.Store, patience time.Duration) *Records {
+	return &Records{store: s, patience: patience}
+}
+
+// Store is the store.
+func (r *Records) Store() store.Store { return r.store }
+
+// Patience bounds one operation of the store.
+func (r *Records) Patience() time.Duration { return r.patience }
+
+// Epoch is the epoch of the store, which is asked for once.
+func (r *Records) Epoch(ctx context.Context) (string, error) {
+	if known := r.epoch.Load(); known != nil {
+		return *known, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	epoch, err := r.store.Epoch(ctx)
+	if err != nil {
+		return "", err
+	}
+	r.epoch.Store(&epoch)
+	return epoch, nil
+}
+
+// Forgotten notes that the store does not have the contents that somebody relies on. The epoch
+// is asked for anew.
+func (r *Records) Forgotten() { r.epoch.Store(nil) }
+
+// Seal seals a record for its name.
+func (r *Records) Seal(name string, record []byte) ([]byte, error) {
+	if r.sealer.codec == nil {
+		return record, nil
+	}
+	return r.sealer.Seal(name, record)
+}
+
+// Open opens a record.
+func (r *Records) Open(name string, sealed []byte) ([]byte, error) {
+	if r.sealer.codec == nil {
+		return sealed, nil
+	}
+	return r.sealer.Open(name, sealed)
+}
+
+// recordOverhead is more than a record holds beside its result.
+const recordOverhead = 128 << 10
+
+// sealer seals records, each for its own name.
+type sealer struct{ codec *statecodec.Codec }
+
+func (s sealer) Seal(name string, record []byte) ([]byte, error) {
+	token, err := s.codec.Seal(statecodec.Binding{Target: name}, record)
+	if errors.Is(err, statecodec.ErrTooLarge) {
+		return nil, store.ErrTooLarge
+	}
+	return []byte(token), err
+}
+
+func (s sealer) Open(name string, sealed []byte) ([]byte, error) {
+	return s.codec.Open(statecodec.Binding{Target: name}, string(sealed))
+}
+
+// watchedStore tells the listener how long each operation of a store took, and of its failures (a
+// conflict is a verdict, not a failure). Operations outside a request, such as signs of life and
+// records of tasks, are told too.
+type watchedStore struct {
+	store.Store
+	listener mrtr.Listener
+}
+
+// watched wraps a store for a listener. The memory store stays as it is: it never waits.
+func watched(s store.Store, l mrtr.Listener) store.Store {
+	if _, instant := s.(*store.Memory); instant || l == nil {
+		return s
+	}
+	w := &watchedStore{s, l}
+	if sweeper, ok := s.(store.Sweeper); ok {
+		return sweptStore{w, sweeper}
+	}
+	return w
+}
+
+// roundKey is the context key of the *mrtr.Round whose record is asked for.
+type roundKey struct{}
+
+func (w *watchedStore) tell(ctx context.Context, operation string, began time.Time, err error) {
+	var at mrtr.Round
+	if round, ok := ctx.Value(roundKey{}).(*mrtr.Round); ok {
+		at = *round
+	}
+	e := mrtr.Entry{Kind: Asked, Key: operation, Took: time.Since(began)}
+	if err != nil && !store.IsVerdict(err) && !errors.Is(err, context.Canceled) {
+		e.Err = err
+	}
+	mrtr.Guard(func() { w.listener.Heard(ctx, at, e) })
+}
+
+func (w *watchedStore) Epoch(ctx context.Context) (epoch string, err error) {
+	defer func(began time.Time) { w.tell(ctx, "epoch", began, err) }(time.Now())
+	return w.Store.Epoch(ctx)
+}
+
+func (w *watchedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (at store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "create", began, err) }(time.Now())
+	return w.Store.Create(ctx, key, value, ttl)
+}
+
+func (w *watchedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (now store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "update", began, err) }(time.Now())
+	return w.Store.Update(ctx, key, at, value, ttl)
+}
+
+func (w *watchedStore) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "get", began, err) }(time.Now())
+	return w.Store.Get(ctx, key)
+}
+
+// Wait lasts until the record changes, and ends with its context when nothing does.
+func (w *watchedStore) Wait(ctx context.Context, key store.Key, at store.Revision) (err error) {
+	defer func(began time.Time) {
+		if ctx.Err() != nil {
+			w.tell(ctx, "wait", began, nil)
+			return
+		}
+		w.tell(ctx, "wait", began, err)
+	}(time.Now())
+	return store.Wait(ctx, w.Store, key, at)
+}
+
+// sweptStore is a watched store that keeps expired records until somebody removes them.
+type sweptStore struct {
+	*watchedStore
+	sweeper store.Sweeper
+}
+
+func (s sweptStore) Sweep(ctx context.Context) (left bool, err error) {
+	defer func(began time.Time) { s.tell(ctx, "sweep", began, err) }(time.Now())
+	return s.sweeper.Sweep(ctx)
+}

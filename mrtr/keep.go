@@ -1,0 +1,143 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Durability makes the Keeper of a runtime: see package durable.
+type Durability interface {
+	Keeper(rt *Runtime) (Keeper, error)
+}
+
+// A Keeper decides whether a round runs, and keeps what it came to: a request that arrives
+// again gets the outcome of the first. Without one, every request runs its round.
+type Keeper interface {
+	// Begin is the mark that the states of a call have to carry for the Keeper; "" for a call
+	// that is not kept.
+	Begin(ctx context.Context) (mark string, _ error)
+	// Keep runs a turn, or returns the outcome of an earlier run. A cause that [EndsCall]
+	// reaches a round that runs, however far the Keeper has cut it loose from its request.
+	Keep(ctx context.Context, t Turn, run func(ctx context.Context, n Notes) Outcome) (Outcome, error)
+	// Later runs a turn at a time, unless somebody takes it before.
+	Later(at time.Time, t Turn, run func(ctx context.Context, n Notes) Outcome)
+	Service
+}
+
+// A Turn is a round that enters the handler or ends the call. All equal requests name the same
+// one.
+type Turn struct {
+	Round       Round
+	Mark        string
+	Name        string // of this turn of this call, of this sender
+	Fingerprint string // of the answers as they came
+	Expires     time.Time
+	Within      time.Duration // that the round has
+	Cancel      bool          // the end of the request reaches the round also when it is kept
+	// Noted: the round writes its effects down from the start. Goes reports whether a run that
+	// was cut off, and left these effects, can be gone on with.
+	Noted bool
+	Goes  func(left []byte) bool
+	// Write is the record of an outcome, nil for one that cannot be kept, with the outcome as
+	// every request is to get it. Read reads the record.
+	Write func(Outcome) ([]byte, Outcome)
+	Read  func([]byte) Outcome
+	// Cut is the outcome of a run that was cut off and is not gone on with. GiveUp is that of a
+	// run whose handler did not end with its context.
+	Cut    func(left []byte) Outcome
+	GiveUp func(left []byte, why string) Outcome
+}
+
+// Notes are how a round that runs writes down its effects.
+type Notes interface {
+	// Left are the effects of an earlier run that was cut off, or let go of the turn. CutOff
+	// reports whether it was cut off.
+	Left() []byte
+	CutOff() bool
+	// Begun writes down the effects of the round, one of which is about to begin. With an
+	// error it must not.
+	Begun(ctx context.Context, left func() []byte) error
+	// Ended writes down soon that one of them has ended.
+	Ended(left func() []byte)
+	// Watch is given the effects of the round as they are, and until when the last of those that
+	// run may run, for a round that has to be given up.
+	Watch(left func() []byte, busy func() time.Time)
+}
+
+// An Outcome is what a round came to.
+type Outcome struct {
+	Token   string // of the questions that it asks
+	Value   any    // the result of a call that is complete, or was stopped
+	Stopped bool   // with Value, by [Stop]
+	Err     error
+	// Refused says which part of a request was refused, and Why and Cause the reason, which its
+	// client is not told. Nothing was run.
+	Refused RefusedPart
+	Why     string
+	Cause   error
+	// Repeated: the outcome is that of an earlier request. A Keeper says so.
+	Repeated bool
+	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
+	Free bool
+	Left []byte
+
+	asks []pending // those of Token, where they are known
+}
+
+// RefusedPart is the part of a request for which it was refused.
+type RefusedPart string
+
+const (
+	RefusedState     RefusedPart = "state"
+	RefusedPrincipal RefusedPart = "principal"
+	RefusedRequest   RefusedPart = "request"
+	RefusedRound     RefusedPart = "round" // by the Keeper, or because the server shuts down
+)
+
+// Asks are the keys of the questions that an outcome asks, where they are known.
+func (o *Outcome) Asks() (keys []string) {
+	for i := range o.asks {
+		if p := &o.asks[i]; !p.settled() {
+			keys = append(keys, p.key)
+		}
+	}
+	return keys
+}
+
+// noNotes is for a round that nobody keeps.
+type noNotes struct{}
+
+func (noNotes) Left() []byte                               { return nil }
+func (noNotes) CutOff() bool                               { return false }
+func (noNotes) Begun(context.Context, func() []byte) error { return nil }
+func (noNotes) Ended(func() []byte)                        {}
+func (noNotes) Watch(func() []byte, func() time.Time)      {}
+
+// A CutOff is the cause by which a Keeper ends the context of a round before the round has
+// come to its end: its time was up, or the server shuts down.
+type CutOff struct{ Why string }
+
+func (c *CutOff) Error() string { return c.Why }
+
+// EndsCall reports whether a context's cause is the end of the call, rather than that of
+// somebody's waiting. Such a cause has a method EndsCall, which returns the error of the call: a
+// task that was cancelled has one, and the session of a user who never answered. A request
+// that arrives with such a cause ends its call without its handler.
+func EndsCall(cause error) bool { return endOfCause(cause) != nil }
+
+// endOf is the error of the call that a context ends, or nil.
+func endOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return endOfCause(context.Cause(ctx))
+}
+
+func endOfCause(cause error) error {
+	var end interface{ EndsCall() error }
+	if cause != nil && errors.As(cause, &end) {
+		return end.EndsCall()
+	}
+	return nil
+}

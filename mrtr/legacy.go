@@ -1,0 +1,179 @@
+package mrtr
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// askLegacy plays the modern client's part for a legacy client: it puts the questions over the
+// session, and makes the next round with the answers and the state. It knows nothing of rounds
+// beyond that. Where a user gives no answer, it makes one request more, whose context has
+// ended with that as its cause.
+func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (complete[Out], *asks, error) {
+	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.bridge)
+	ctx, ex.asked = rendezvous.CollectMisfits(ctx), true
+	for {
+		own := in
+		if f.mutable {
+			own = snapshot.Of(in)
+		}
+		done, questions, err := f.round(ctx, ex, own)
+		if err != nil || questions == nil {
+			return done, nil, err
+		}
+		began := time.Now()
+		answered := f.rt.asking.begins(&ex, began)
+		ex.answers, err = rounds.Ask(ctx, questions.requests, questions.until)
+		answered()
+		ex.token, ex.waited = questions.token, time.Since(began)
+		if err != nil {
+			ended, cancel := context.WithCancelCause(ctx)
+			cancel(userGone{err})
+			done, _, err := f.round(ended, ex, in)
+			return done, nil, err
+		}
+	}
+}
+
+// userGone is the cause that ends the call of a user who cannot be asked, or never answered.
+type userGone struct{ error }
+
+func (u userGone) Unwrap() error   { return u.error }
+func (u userGone) EndsCall() error { return u.error }
+
+// asking is the set of legacy calls whose users are being asked.
+type asking struct {
+	mu    sync.Mutex
+	calls map[*Waiting]time.Time // since when
+}
+
+// begins adds a call to the set, until answered is called.
+func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
+	w := &Waiting{Method: ex.method, Name: NameInLog(ex.method, ex.name), Era: ex.client.Era, Way: WayLegacy}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls == nil {
+		a.calls = map[*Waiting]time.Time{}
+	}
+	a.calls[w] = since
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.calls, w)
+	}
+}
+
+// maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
+const maxAnswerOver = 16 << 10
+
+// AskOver asks q over the session of a legacy client, where the handler can wait for the answer
+// in place. An answer that does not fit is asked for again, three times at most. The call ends
+// with an [Error] when the user declines or dismisses the question, and when this client cannot
+// be asked, unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
+//
+// The session of a modern client cannot be asked: there, return [Need].
+func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
+	if q.known != nil {
+		return *q.known, nil
+	}
+	if err := q.Err(); err != nil {
+		return v, err
+	}
+	p := pending{spec: q.spec}
+	if d := q.spec.patience(); d > 0 {
+		p.lapses = time.Now().Add(d).UnixMilli()
+	}
+	client, known := ctx.Value(clientKey{}).(era.Client)
+	if !known {
+		client = era.OfSession(s)
+	}
+	ctx = rendezvous.CollectMisfits(ctx)
+	for !p.settled() {
+		if err := p.askOver(ctx, s, client); err != nil {
+			return v, err
+		}
+	}
+	return decodeAnswer[T](p.answer, p.key)
+}
+
+// askOver puts the question to a legacy client once.
+func (p *pending) askOver(ctx context.Context, s *mcp.ServerSession, client era.Client) error {
+	request, err := p.request(p.note)
+	if err != nil {
+		return err
+	}
+	o := &sse.BridgeOptions{}
+	if p.lapses != 0 {
+		o.AnswerTimeout = max(time.Until(time.UnixMilli(p.lapses)), time.Nanosecond)
+	}
+	var answers mcp.InputResponseMap
+	if client.Era == era.Legacy && !client.Declared(p.kind.capability()) { // Options.Narrow may have taken it away
+		err = &sse.Error{Reason: sse.Undeclared, Key: p.key}
+	} else {
+		answers, err = sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, o)
+	}
+	if err != nil {
+		err = p.standIn(err)
+		p.tellOver(ctx, nil, err)
+		return err
+	}
+	if p.form != nil { // the other kinds of question have none
+		form.Keep(p.schema, p.form)
+	}
+	err = p.judge(ctx, answers[p.key], maxAnswerOver)
+	if answers[p.key] != nil {
+		p.tellOver(ctx, answers[p.key], err)
+	}
+	return err
+}
+
+// standIn settles a question whose deadline has passed, and a lenient one that its client
+// cannot be asked. Any other failure ends the call.
+func (p *pending) standIn(err error) error {
+	var failed *sse.Error
+	switch {
+	case !errors.As(err, &failed):
+		return err
+	case failed.Reason == sse.TimedOut && p.lapses != 0:
+		return p.lapse()
+	case failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable:
+		return err
+	case p.lenient:
+		p.answer = p.outcome(notAsked)
+		return nil
+	case failed.Reason == sse.Unreachable:
+		return cannotBeAsked(p.key, needsSession)
+	}
+	return cannotBeAsked(p.key, p.kind.capability().String())
+}
+
+// ledgerKey is the key of the ledger in the context of its round, for a listener's sake alone.
+type ledgerKey struct{}
+
+// tellOver tells the listener of the call how a question was answered.
+func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err error) {
+	l, ok := ctx.Value(ledgerKey{}).(*ledger)
+	if !ok {
+		return
+	}
+	how := p.howAnswered(response, err)
+	switch {
+	case p.how == HowSilence:
+		how = HowSilence
+	case response == nil && (err != nil || p.settled()):
+		how = HowNotAsked
+	}
+	if how != "" {
+		l.report(p.spec, how)
+	}
+}

@@ -1,0 +1,490 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"crypto/rand"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// A frame is a handler that is held between two rounds. frames has the runs of a runtime: those
+// that are parked by token, oldest first, and those that are under way. One timer serves them
+// all.
+//
+// A run that was parked once has a place until it leaves: a call that was let in can go on to
+// its end, as long as the bytes that it holds fit. A frame whose call can go on from its history
+// makes room for others, the coldest first.
+type frames struct {
+	limits    mrtr.Limits
+	ephemeral bool      // no other instance can go on with its calls
+	began     time.Time // when the table's clock was set to zero
+
+	mu      sync.Mutex
+	byToken map[string]*run
+	all     *share
+	of      map[string]*share // by principal
+	parked  runList
+	running runList
+	janitor *time.Timer
+	closed  bool
+
+	drains           bool // nothing new is held
+	first            int  // runs that will need a frame and have none yet
+	noFrames, noRuns mrtr.Emptiness
+}
+
+// place is the place of a run in the table.
+type place struct {
+	token   string // "" while it runs
+	placed  bool
+	isTask  bool          // its call is a task
+	weight  int           // when it was last parked
+	expires time.Duration // on the table's clock
+	links   [3]link       // one for each list that a run can be in at once
+}
+
+type framesKey struct{}
+
+func framesOf(p *mrtr.Pass) *frames {
+	return p.Service(framesKey{}, func(rt *mrtr.Runtime) mrtr.Service {
+		return &frames{
+			limits: rt.Limits(), ephemeral: rt.IsEphemeral(), began: time.Now(), byToken: map[string]*run{},
+			all: &share{idle: runList{by: byHeatOfAll}}, of: map[string]*share{},
+		}
+	}).(*frames)
+}
+
+// holding is how much is held.
+type holding struct{ places, bytes int }
+
+func (h holding) plus(other holding) holding {
+	return holding{h.places + other.places, h.bytes + other.bytes}
+}
+
+func (h holding) minus(other holding) holding {
+	return holding{h.places - other.places, h.bytes - other.bytes}
+}
+
+// exceeds returns an error if there is no room for more in what may be held at most. A zero
+// request always fits, and so does any in a limit of zero, which is none.
+func (h holding) exceeds(most, more holding) error {
+	switch {
+	case more.places > 0 && most.places > 0 && h.places+more.places > most.places:
+		return &mrtr.Error{Reason: mrtr.Busy, Detail: strconv.Itoa(most.places)}
+	case more.bytes > 0 && most.bytes > 0 && h.bytes+more.bytes > most.bytes:
+		return &mrtr.Error{Reason: mrtr.Busy, Detail: strconv.Itoa(most.bytes) + " bytes"}
+	}
+	return nil
+}
+
+// share is what all callers hold, or those of one principal.
+type share struct {
+	holding
+	idle runList // the frames that can be dropped, the coldest first
+}
+
+// needsFrame reports whether the call can go on in a held handler alone.
+func (r *run) needsFrame() bool { return r.how.parks && !r.how.replays }
+
+// canBeDropped reports whether the call of a parked run loses nothing with it. That of a legacy
+// client is bound to a request that is open here, and ends with it.
+func (r *run) canBeDropped() bool { return r.how.replays && r.modern }
+
+// enter counts a new run in. One that needs a place to go on after its first question is refused
+// here if there is none, before it has done anything.
+func (t *frames) enter(r *run) error {
+	weight := r.weigh()
+	t.mu.Lock()
+	if t.closed || t.drains && r.needsFrame() {
+		t.mu.Unlock()
+		return r.notEntered()
+	}
+	var dropped []*run
+	var full error
+	if r.needsFrame() {
+		dropped, full = t.makeRoom(r, weight)
+	}
+	if full == nil {
+		t.running.push(r)
+		t.countFirst(r, 1)
+	}
+	t.mu.Unlock()
+	letGo(dropped, "another call needs its room", &mrtr.Error{Reason: mrtr.FrameGone})
+	return full
+}
+
+// notEntered is the answer to a request that came while the server shuts down. It has done
+// nothing, and can be sent to another instance as it is, unless it is a legacy client's later
+// round, which nobody can send again.
+func (r *run) notEntered() error {
+	if c := r.own.Call(); c.Client().Era == era.Legacy && c.Round() > 1 {
+		return &mrtr.Error{Reason: mrtr.ShuttingDown}
+	}
+	return mrtr.TurnAway()
+}
+
+// makeRoom makes room for a run of this weight. The caller lets go of the frames that it hands
+// out, and holds t.mu.
+func (t *frames) makeRoom(r *run, weight int) (dropped []*run, full error) {
+	more := holding{bytes: weight - r.weight} // a run without a place has no weight yet
+	if !r.placed {
+		more.places = 1
+	}
+	bounds := [...]struct {
+		*share
+		most holding
+	}{{t.all, holding{t.limits.MaxFrames, t.limits.MaxFrameBytes}}, {t.shareOf(r.principal), t.mostOf(r.principal)}}
+	for _, b := range bounds { // before anything is dropped
+		kept := b.holding
+		if !t.drains { // a drain waits for its frames, and not for a call that is dropped
+			kept = kept.minus(b.idle.holding)
+		}
+		if full := kept.exceeds(b.most, more); full != nil {
+			return nil, full
+		}
+	}
+	for i := len(bounds) - 1; i >= 0; i-- {
+		for b := bounds[i]; b.exceeds(b.most, more) != nil; {
+			coldest := b.idle.first
+			t.unpark(coldest)
+			t.count(coldest, holding{}.minus(holding{1, coldest.weight}))
+			coldest.placed, coldest.weight = false, 0
+			dropped = append(dropped, coldest)
+		}
+	}
+	return dropped, nil
+}
+
+// mostOf is what one principal may hold. Callers that nobody knows are no one principal.
+func (t *frames) mostOf(principal string) holding {
+	if principal == "" {
+		return holding{}
+	}
+	return holding{places: min(max(t.limits.MaxFrames/100, 10), t.limits.MaxFrames)}
+}
+
+// shareOf is the share of a principal, which count notes once it holds something.
+func (t *frames) shareOf(principal string) *share {
+	if s := t.of[principal]; s != nil {
+		return s
+	}
+	return &share{idle: runList{by: byHeatOfOwn}}
+}
+
+// count counts what a run holds more; negative values give it back. The caller holds t.mu.
+func (t *frames) count(r *run, more holding) {
+	t.all.holding = t.all.plus(more)
+	own := t.shareOf(r.principal)
+	own.holding = own.plus(more)
+	t.of[r.principal] = own
+	if own.places == 0 {
+		delete(t.of, r.principal)
+	}
+}
+
+// countFirst counts a run without a place that will need one. The caller holds t.mu.
+func (t *frames) countFirst(r *run, n int) {
+	if r.needsFrame() {
+		t.first += n
+	}
+}
+
+// leave counts an ended run out.
+func (t *frames) leave(r *run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.revoke(r)
+	r.unlist()
+	if r.placed {
+		t.count(r, holding{}.minus(holding{1, r.weight}))
+	} else {
+		t.countFirst(r, -1)
+	}
+	t.note()
+}
+
+// note tells those who wait what is left. The caller holds t.mu.
+func (t *frames) note() {
+	t.noFrames.Note(t.hasNoFrames())
+	t.noRuns.Note(t.runs() == 0)
+}
+
+// hold parks the run of a call that waits for answers. A run that can go on from its history is
+// let go where there is no room.
+func (t *frames) hold(r *run) (token string, err error) {
+	r.ctx.round.Store(nil)
+	r.isTask = r.own.IsTask()
+	token, err = t.park(r)
+	if err != nil && r.how.replays {
+		r.end(err)
+		err = nil
+	}
+	return token, err
+}
+
+// park holds a run until its answer comes, under a fresh token.
+func (t *frames) park(r *run) (token string, _ error) {
+	weight := r.weigh()
+	t.mu.Lock()
+	if t.closed || t.goesOnElsewhere(r) {
+		t.mu.Unlock()
+		return "", &mrtr.Error{Reason: mrtr.ShuttingDown}
+	}
+	dropped, full := t.makeRoom(r, weight)
+	if full == nil {
+		more := holding{bytes: weight - r.weight}
+		if !r.placed {
+			more.places = 1
+			t.countFirst(r, -1)
+		}
+		t.count(r, more)
+		r.placed, r.weight = true, weight
+		token = t.queue(r)
+	}
+	t.mu.Unlock()
+	letGo(dropped, "another call needs its room", &mrtr.Error{Reason: mrtr.FrameGone})
+	return token, full
+}
+
+// goesOnElsewhere reports whether a run is not held because the table drains. The caller holds
+// t.mu.
+func (t *frames) goesOnElsewhere(r *run) bool {
+	return t.drains && r.how.replays && (!r.placed || !t.ephemeral)
+}
+
+// take hands out the run of a token, once, and nil where it is gone.
+func (t *frames) take(token string) *run {
+	if token == "" {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.byToken[token]
+	if r != nil {
+		t.unpark(r)
+	}
+	return r
+}
+
+// unpark makes a parked run one that runs. The caller holds t.mu.
+func (t *frames) unpark(r *run) {
+	t.revoke(r)
+	r.unlist()
+	t.running.push(r)
+}
+
+// queue parks a run as the hottest, under a fresh token. The caller holds t.mu.
+func (t *frames) queue(r *run) (token string) {
+	r.unlist()
+	t.parked.push(r)
+	if r.canBeDropped() {
+		t.all.idle.push(r)
+		t.of[r.principal].idle.push(r)
+	}
+	r.expires = time.Since(t.began) + t.limits.FrameTTL
+	r.token = rand.Text()
+	t.byToken[r.token] = r
+	if t.parked.places == 1 {
+		t.schedule()
+	}
+	return r.token
+}
+
+// revoke revokes the token of a run. The caller holds t.mu.
+func (t *frames) revoke(r *run) {
+	if r.token != "" {
+		delete(t.byToken, r.token)
+		r.token = ""
+	}
+}
+
+// runs counts the runs that have not left. The caller holds t.mu.
+func (t *frames) runs() int { return t.running.places + t.parked.places }
+
+// hasNoFrames reports whether no run is held, or will have to be. The caller holds t.mu.
+func (t *frames) hasNoFrames() bool { return t.all.places == 0 && t.first == 0 }
+
+// schedule sets the timer for the oldest frame. The caller holds t.mu.
+func (t *frames) schedule() {
+	if t.parked.first == nil || t.closed {
+		return
+	}
+	wait := t.parked.first.expires - time.Since(t.began)
+	if t.janitor == nil {
+		t.janitor = time.AfterFunc(wait, t.evict)
+		return
+	}
+	t.janitor.Reset(wait)
+}
+
+// evict lets go of the frames whose time is up.
+func (t *frames) evict() {
+	t.mu.Lock()
+	if t.closed { // the timer had fired: Close ends them all
+		t.mu.Unlock()
+		return
+	}
+	var expired []*run
+	now := time.Since(t.began)
+	for r := t.parked.first; r != nil && r.expires <= now; r = t.parked.first {
+		t.unpark(r)
+		expired = append(expired, r)
+	}
+	t.schedule()
+	t.mu.Unlock()
+	letGo(expired, "no answer came in time", context.DeadlineExceeded)
+}
+
+func letGo(runs []*run, reason string, cause error) {
+	for _, r := range runs {
+		r.letGo(reason, cause, r.how.replays)
+	}
+}
+
+// Drain implements [mrtr.Service]: nothing new is held, and what can go on elsewhere is let go.
+func (t *frames) Drain() (empty <-chan struct{}) {
+	t.mu.Lock()
+	t.drains = true
+	var moved []*run
+	for _, r := range t.parked.all() {
+		if t.goesOnElsewhere(r) {
+			t.unpark(r)
+			moved = append(moved, r)
+		}
+	}
+	empty = t.noFrames.Wait(t.hasNoFrames())
+	t.mu.Unlock()
+	letGo(moved, "the server drains", &mrtr.Error{Reason: mrtr.ShuttingDown})
+	return empty
+}
+
+// Close implements [mrtr.Service]: it ends every run and waits until all have left.
+func (t *frames) Close(until time.Time) error {
+	parked, running := t.shut()
+	for _, r := range parked {
+		r.letGo("the server is shutting down", &mrtr.Error{Reason: mrtr.ShuttingDown}, r.how.replays && !t.ephemeral)
+	}
+	for _, r := range running {
+		r.end(&mrtr.Error{Reason: mrtr.ShuttingDown})
+	}
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	t.mu.Lock()
+	empty := t.noRuns.Wait(t.runs() == 0)
+	t.mu.Unlock()
+	select {
+	case <-empty:
+		return nil
+	case <-late.C:
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.runs() == 0 {
+		return nil
+	}
+	return fmt.Errorf("mrtr: Close: %d handlers still running 10s after cancellation", t.runs())
+}
+
+// shut closes the table to new runs, and hands out those that are to end.
+func (t *frames) shut() (parked, running []*run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return nil, nil
+	}
+	t.closed = true
+	if t.janitor != nil {
+		t.janitor.Stop()
+	}
+	parked, running = t.parked.all(), t.running.all()
+	for _, r := range parked {
+		t.revoke(r)
+	}
+	return parked, running
+}
+
+// Count implements [mrtr.Service].
+func (t *frames) Count(s *mrtr.Stats, waiting func(w mrtr.Waiting, since time.Time)) {
+	t.mu.Lock()
+	parked := t.parked.all()
+	s.Held, s.HeldBytes, s.Running = t.parked.places, t.all.bytes, t.running.places
+	s.Draining, s.Closed = s.Draining || t.drains, t.closed
+	t.mu.Unlock()
+	for _, r := range parked {
+		if !r.modern || r.isTask {
+			continue
+		}
+		at := r.own.Round()
+		waiting(mrtr.Waiting{Method: at.Method, Name: mrtr.NameInLog(at.Method, at.Name), Era: era.Modern, Way: mrtr.WayHeld},
+			t.began.Add(r.expires-t.limits.FrameTTL))
+	}
+}
+
+// runList is a list through the runs themselves, oldest first.
+type runList struct {
+	by          int // which of the links of a run
+	first, last *run
+	holding
+}
+
+// The links of a run.
+const (
+	byAge = iota // of the running, or of the parked
+	byHeatOfAll
+	byHeatOfOwn
+)
+
+type link struct {
+	list       *runList
+	prev, next *run
+}
+
+func (l *runList) push(r *run) {
+	r.links[l.by] = link{list: l, prev: l.last}
+	if l.last != nil {
+		l.last.links[l.by].next = r
+	} else {
+		l.first = r
+	}
+	l.last = r
+	l.holding = l.plus(holding{1, r.weight})
+}
+
+func (l *runList) remove(r *run) {
+	at := &r.links[l.by]
+	if at.prev != nil {
+		at.prev.links[l.by].next = at.next
+	} else {
+		l.first = at.next
+	}
+	if at.next != nil {
+		at.next.links[l.by].prev = at.prev
+	} else {
+		l.last = at.prev
+	}
+	*at = link{}
+	l.holding = l.minus(holding{1, r.weight})
+}
+
+// unlist takes a run out of all lists.
+func (r *run) unlist() {
+	for _, at := range r.links {
+		if at.list != nil {
+			at.list.remove(r)
+		}
+	}
+}
+
+func (l *runList) all() []*run {
+	all := make([]*run, 0, l.places)
+	for r := l.first; r != nil; r = r.links[l.by].next {
+		all = append(all, r)
+	}
+	return all
+}

@@ -1,0 +1,394 @@
+package linear
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// run is a handler on a goroutine of its own. It and the engine alternate: resume lets the
+// handler go on, and Await hands over to the engine.
+//
+// The goroutine ends by returning, by a panic, or by [runtime.Goexit] when no round will go on
+// with it: then deferred functions run, no recover in the handler's code can stop it, and no
+// further effect of the call begins.
+type run struct {
+	own       *mrtr.Pass // which goes from one round to the next
+	table     *frames
+	how       how
+	body      body
+	principal string
+	modern    bool // its client
+	handovers chan handover
+	wake      chan bool // go on, or end
+	ctx       runContext
+	started   bool
+	input     int // bytes that the input holds
+
+	mu      sync.Mutex // guards the fields below; the ledger's lock is taken before it, never after
+	cursor  int        // answers read
+	waiting bool       // for answers: no effect may begin
+	ending  bool       // no effect may begin any more
+	ended   bool       // its goroutine has handed over what it leaves
+	cause   error      // why the engine ended it
+	err     error      // why it ended
+
+	place // guarded by the table's lock
+}
+
+// body is the author's code with its input, and its result once it has run.
+type body interface {
+	run(ctx context.Context, c *mrtr.Call) error
+	// weigh estimates the memory of the input, up to just over a limit.
+	weigh(limit int) int
+}
+
+// handover goes from the handler to the engine when the handler stops: its questions, or
+// without any, its end. There is room for two, so that the handler never waits.
+type handover struct {
+	questions []mrtr.AnyQuestion
+	err       error
+}
+
+func (t handover) ended() bool { return len(t.questions) == 0 }
+
+func newRun(p *mrtr.Pass, t *frames, how how, b body) *run {
+	c := p.Call()
+	r := &run{
+		table: t, how: how, body: b, principal: c.Principal(), modern: c.Client().Era == era.Modern,
+		handovers: make(chan handover, 2), wake: make(chan bool, 1),
+	}
+	if how.parks {
+		r.input = b.weigh(t.limits.MaxFrameBytes)
+	}
+	r.own = p.Held(r, how.replays)
+	r.ctx.Context, r.ctx.cancel = context.WithCancelCause(context.Background())
+	return r
+}
+
+// runContext is the context of a held handler, as [Coroutine] describes it.
+type runContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	round  atomic.Pointer[context.Context]
+}
+
+func (c *runContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	if round := c.round.Load(); round != nil {
+		return (*round).Value(key)
+	}
+	return nil
+}
+
+// Life implements [mrtr.Asker].
+func (r *run) Life() context.Context { return &r.ctx }
+
+// weigh estimates the memory that a parked handler holds on to, beside its own stack and
+// variables.
+func (r *run) weigh() int { return r.input + r.own.Weight() }
+
+// resume lets the handler go on until it asks, ends, or the round is over.
+func (r *run) resume(ctx context.Context, p *mrtr.Pass) (handover, error) {
+	r.ctx.round.Store(&ctx)
+	r.mu.Lock()
+	r.waiting = false
+	r.mu.Unlock()
+	if r.started {
+		select {
+		case r.wake <- true:
+		default: // full: it was told to end meanwhile
+		}
+	} else {
+		r.started = true
+		go r.main()
+	}
+	t, err := r.receive(ctx, p)
+	if err == nil && !t.ended() && !r.how.parks {
+		// A run that is not held is unwinding. Its deferred functions are part of the round.
+		var end handover
+		if end, err = r.receive(ctx, p); end.err != nil {
+			t = end
+		}
+	}
+	return t, err
+}
+
+// receive waits for the handler as long as the round lasts. A round that is kept waits on for a
+// handler that was told to end, because nobody else will; so does one whose call has ended.
+func (r *run) receive(ctx context.Context, p *mrtr.Pass) (handover, error) {
+	select {
+	case t := <-r.handovers:
+		return t, nil
+	case <-ctx.Done():
+	}
+	r.end(context.Cause(ctx))
+	if !p.IsKept() && !mrtr.EndsCall(context.Cause(ctx)) {
+		return handover{}, ctx.Err()
+	}
+	for {
+		if t := <-r.handovers; t.ended() || !r.how.parks {
+			return t, nil
+		}
+		// It asked just before it was told: nobody holds it now, and its end follows.
+	}
+}
+
+// end ends a run that no round will go on with.
+func (r *run) end(cause error) {
+	r.mu.Lock()
+	r.ending = true
+	if r.cause == nil {
+		r.cause = cause
+	}
+	r.mu.Unlock()
+	r.ctx.cancel(cause)
+	select {
+	case r.wake <- false:
+	default: // it is running, and will see that it is ending
+	}
+}
+
+// letGo ends a held run that nobody came back for, and tells the listener. If its call cannot go
+// on without it, the call ends too.
+func (r *run) letGo(reason string, cause error, goesOn bool) {
+	e := mrtr.Entry{Kind: mrtr.GaveUp, Reason: reason}
+	if goesOn {
+		e.Kind = mrtr.Released
+	}
+	r.own.Tell(e)
+	r.end(cause)
+	if r.how.replays {
+		return
+	}
+	go func() {
+		if r.started {
+			for t := range r.handovers {
+				if t.ended() {
+					break
+				}
+			}
+		}
+		r.own.Abandon(cause)
+	}()
+}
+
+// main is the handler's goroutine.
+func (r *run) main() {
+	returned := false
+	var err error
+	defer func() { r.finish(returned, recover(), err) }()
+	err = r.body.run(&r.ctx, r.own.Call())
+	if err == nil {
+		err = r.unread()
+	}
+	returned = true
+}
+
+// finish is the last call of the handler's goroutine: it leaves the table and passes on how the
+// handler ended.
+func (r *run) finish(returned bool, panicked any, err error) {
+	r.mu.Lock()
+	switch {
+	case panicked != nil:
+		r.err = mrtr.Ended(returned, panicked, nil)
+	case r.err != nil: // it was unwound
+	case !returned && r.ending:
+		r.err = r.cause // nil where it waits for answers to its history
+	case returned && r.cause != nil && errors.Is(err, context.Canceled):
+		r.err = r.cause
+	default:
+		r.err = mrtr.Ended(returned, nil, err)
+	}
+	r.ending, r.ended = true, true
+	end := handover{err: r.err}
+	r.mu.Unlock()
+	r.ctx.cancel(context.Canceled)
+	r.table.leave(r)
+	r.handovers <- end
+}
+
+// unwind ends the handler's goroutine from within.
+func (r *run) unwind(err error) {
+	r.mu.Lock()
+	r.ending = true
+	if r.err == nil {
+		r.err = err
+	}
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+// Await implements [mrtr.Asker]. It returns when the questions have answers. When they will get
+// none, it ends the goroutine instead.
+func (r *run) Await(questions []mrtr.AnyQuestion) error {
+	if !onRun() {
+		return mrtr.Misuse("question %q is asked from a goroutine that the handler started: ask from the handler's own", questions[0].Key())
+	}
+	if answered, err := r.match(questions); answered || err != nil {
+		return err
+	}
+	r.hand(questions)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cursor += len(questions)
+	return nil
+}
+
+// hand hands questions over to the engine, and waits for the round that has their answers.
+func (r *run) hand(questions []mrtr.AnyQuestion) {
+	r.mu.Lock()
+	r.waiting = true
+	r.mu.Unlock()
+	r.handovers <- handover{questions: questions}
+	if !r.how.parks {
+		r.unwind(nil)
+	}
+	if !<-r.wake {
+		r.unwind(nil)
+	}
+}
+
+// again asks a question whose answer could not be read once more.
+func again(c *mrtr.Call, q mrtr.AnyQuestion) error {
+	r, ok := c.Asker().(*run)
+	if !ok {
+		return mrtr.Misuse("question %q is asked in a handler that cannot wait: read it with Answer and return Need", q.Key())
+	}
+	r.hand([]mrtr.AnyQuestion{q})
+	return nil
+}
+
+// match holds the questions against the answers that come next in the history, and reports
+// whether they are there. It ends the run at a question that differs from the one asked there
+// before.
+func (r *run) match(questions []mrtr.AnyQuestion) (answered bool, _ error) {
+	r.mu.Lock()
+	ending, cursor := r.ending, r.cursor
+	r.mu.Unlock()
+	if ending {
+		runtime.Goexit()
+	}
+	answers := r.own.Answers()
+	next := answers[min(cursor, len(answers)):]
+	for i, q := range questions {
+		switch {
+		case i >= len(next):
+			if i > 0 {
+				r.unwind(r.own.Diverge("question %q is asked along with others, where it was not", q.Key()))
+			}
+		case next[i].Key != q.Key():
+			r.unwind(r.own.Diverge("question %q is asked where %q was", q.Key(), next[i].Key))
+		case !next[i].To(q):
+			if !r.goBack(next) {
+				r.unwind(r.own.Diverge("question %q is not worded as it was", q.Key()))
+			}
+			next = nil
+		}
+	}
+	if len(next) > 0 {
+		r.mu.Lock()
+		r.cursor += len(questions)
+		r.mu.Unlock()
+		return true, nil
+	}
+	return false, r.mayAsk(questions, answers[:min(cursor, len(answers))])
+}
+
+// goBack takes the call back to where it asked the first of these answers, if another version of
+// the handler asked, and the call has done nothing since.
+func (r *run) goBack(from []mrtr.Given) bool {
+	if !r.own.Replaced() {
+		return false
+	}
+	for _, g := range from {
+		if !r.own.Forget(g.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayAsk says why a question must not be asked now: its key is taken, or an effect is running,
+// and a round cannot end in the middle of that.
+func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
+	for _, q := range questions {
+		if slices.ContainsFunc(answers, func(g mrtr.Given) bool { return g.Key == q.Key() }) {
+			return mrtr.Misuse("key %q stands for two questions: each needs a key of its own", q.Key())
+		}
+		if err := r.own.Mean(q); err != nil {
+			return err
+		}
+	}
+	if key := r.own.Running(); key != "" {
+		return mrtr.Misuse("question %q is asked while effect %q is running: ask before it, or after", questions[0].Key(), key)
+	}
+	return nil
+}
+
+// MayRun implements [mrtr.Asker].
+func (r *run) MayRun(key string, answers int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ending:
+		return mrtr.Misuse("effect %q does not run: its handler has ended, or is being unwound", key)
+	case r.waiting:
+		return mrtr.Misuse("effect %q does not run: its handler is waiting for an answer", key)
+	case r.cursor < answers:
+		r.ending, r.err = true, mrtr.Diverge("effect %q is run where there was none", key)
+		return r.err
+	}
+	return nil
+}
+
+// unread returns an error for an answer of an earlier round that the handler came to its end
+// without.
+func (r *run) unread() error {
+	r.mu.Lock()
+	cursor := r.cursor
+	r.mu.Unlock()
+	if answers := r.own.Answers(); cursor < len(answers) {
+		return r.own.Diverge("question %q is no longer asked", answers[cursor].Key)
+	}
+	return nil
+}
+
+// onRun reports whether it is called on the goroutine of a run, and not on one that the handler
+// started: whether the stack begins with main. A question asked elsewhere would wait where the
+// engine can neither wake nor unwind it.
+func onRun() bool {
+	var few [16]uintptr
+	pcs := few[:]
+	n := runtime.Callers(3, pcs)
+	for n == len(pcs) {
+		pcs = make([]uintptr, 8*len(pcs))
+		n = runtime.Callers(3, pcs)
+	}
+	bottom := pcs[max(0, n-3):n] // goexit is last, a wrapper may be before it
+	return slices.Contains(bottom, bodyCall.Load()) || slices.ContainsFunc(bottom, isMain)
+}
+
+// bodyCall is the one place where main calls its body, once that is known. It saves a search
+// through the program's functions, and the stack for it, which each parked handler would keep.
+var bodyCall atomic.Uintptr
+
+func isMain(pc uintptr) bool {
+	f := runtime.FuncForPC(pc - 1)
+	if f == nil || f.Entry() != mainEntry {
+		return false
+	}
+	bodyCall.Store(pc)
+	return true
+}
+
+var mainEntry = reflect.ValueOf((*run).main).Pointer()

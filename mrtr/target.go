@@ -1,0 +1,405 @@
+package mrtr
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+)
+
+// HandlerOptions configure one tool, prompt or resource. The zero value, and nil, mean the
+// runtime's settings.
+type HandlerOptions struct {
+	// Legacy overrides the runtime's policy for legacy clients.
+	Legacy LegacyPolicy
+	// Unaskable overrides the runtime's policy for clients that cannot be asked.
+	Unaskable UnaskablePolicy
+	// Version names this version of the handler; if empty, it is that of the build. A build
+	// without a version control stamp looks like every other: set it there.
+	Version string
+	// Needs are questions that every call asks. A client that can't answer one of them is
+	// refused before the handler runs, so no effect above the question happens. Only the key,
+	// kind and default of a question matter here. A question that goes on without an answer is
+	// a mistake here.
+	Needs []AnyQuestion
+	// Name is that of the tool, for [Runtime.HideUnaskable]. [Add] knows it.
+	Name string
+	// Audience names the server, or servers, that this handler belongs to, where one Runtime
+	// has several handlers under one name: a state sealed by one of them opens for those of the
+	// same audience alone.
+	Audience string
+	// StateTTL is how long a state of this handler opens, and so how long its user has to
+	// answer; statecodec.Options.TTL if zero. The state of a task opens as long as any other.
+	StateTTL time.Duration
+	// Unstored serves the calls of this handler as without a [Keeper].
+	Unstored bool
+	// Interrupted says what becomes of a round whose instance died while it ran, when the same
+	// request comes again. It needs a Keeper.
+	Interrupted Interrupted
+	// Within bounds a round that is kept, which runs to its end though its client has left; 5
+	// minutes if zero.
+	Within time.Duration
+	// Cancel passes the cancellation of the client's request on to the handler's code outside
+	// effects, also of a round that is kept. It is for a handler that only reads.
+	Cancel bool
+	// Task says when a call of a tool becomes a task; never if zero. It is for tools alone.
+	Task TaskPolicy
+}
+
+// Interrupted is the policy for a round that was cut off, see [HandlerOptions].
+type Interrupted int
+
+const (
+	// InterruptedInherit takes the best that the style can do: InterruptedAgain where a handler
+	// goes on from its history alone, and InterruptedUnknown for [Native] and coroutines.
+	InterruptedInherit Interrupted = iota
+	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is noted
+	// before it begins, so that none happens twice; code beside them does.
+	InterruptedAgain
+	// InterruptedUnknown ends the call with [OutcomeUnknown], unless every effect in doubt has
+	// a Check that settles it.
+	InterruptedUnknown
+)
+
+// target is a registered handler without its types.
+type target struct {
+	rt          *Runtime
+	name        string // as HandlerOptions give it
+	policy      LegacyPolicy
+	unaskable   UnaskablePolicy
+	version     string
+	audience    string // that states are bound to
+	ownAudience bool   // HandlerOptions name it
+	needs       needs
+	unstored    bool
+	again       bool // a round that was cut off runs again
+	cancel      bool
+	within      time.Duration // of a round that is kept
+	task        rendezvous.TaskPolicy
+	codec       sealer // nil for that of the runtime
+	ttl         time.Duration
+	served      atomic.Pointer[string] // the name that this was found to serve alone last, nil for a resource
+
+	print          string
+	goes           func(print string) bool
+	differs        func(p *Pass, print string) error
+	replays, holds bool
+	undos          []Undoing
+	leave          func(p *Pass, elsewhere bool)
+	save           func(value any) (json.RawMessage, error)
+	load           func(saved json.RawMessage) (any, error)
+	stopped        func(out any) Outcome
+}
+
+// newTarget checks the options of a registration. It panics on misuse, as go-sdk's functions for
+// registering do.
+func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *target {
+	var o HandlerOptions
+	if opts != nil {
+		o = *opts
+	}
+	ownInterrupted := InterruptedUnknown
+	if s.Again {
+		ownInterrupted = InterruptedAgain
+	}
+	needs, err := needsOf(s, o.Needs)
+	if err = cmp.Or(err,
+		inherit(&o.Legacy, rt.legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
+		inherit(&o.Unaskable, rt.unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
+		checkUndos(s.Undos), o.Task.check(),
+	); err != nil {
+		panic(err)
+	}
+	switch {
+	case s.Enter == nil:
+		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
+	case o.Within < 0:
+		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
+	case o.Interrupted == InterruptedAgain && s.Holds && !s.Replays:
+		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
+	}
+	t := &target{
+		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
+		audience: rt.audience, needs: needs, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
+		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
+		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, leave: s.Leave,
+		save: saver(format), load: loader(format), stopped: stopper(format),
+	}
+	if l := s.legacy; l != nil && l.Leave != nil {
+		modern := t.leave
+		t.holds, t.leave = t.holds || l.Holds, func(p *Pass, elsewhere bool) {
+			if modern != nil {
+				modern(p, elsewhere)
+			}
+			l.Leave(p, elsewhere)
+		}
+	}
+	if o.StateTTL != 0 {
+		rt.sealFor(t)
+	}
+	if o.Audience != "" {
+		t.audience, t.ownAudience = strconv.Quote(rt.audience)+strconv.Quote(o.Audience), true
+	}
+	if t.name = o.Name; t.name != "" {
+		rt.registrations.name(t)
+	}
+	rt.audiences.Store(t.audience, nil)
+	return t
+}
+
+// buildVersion names this build in states, so that a call notices a deployment.
+var buildVersion = func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}()
+
+// continues reports whether a call whose state has this print goes on in the style.
+func (t *target) continues(print string) bool {
+	if t.goes != nil {
+		return t.goes(print)
+	}
+	return print == t.print
+}
+
+// difference is the error of a call that began in another style.
+func (t *target) difference(p *Pass) error {
+	began := p.at.Load().st.style
+	if t.differs != nil {
+		if err := t.differs(p, began); err != nil {
+			return err
+		}
+	}
+	began, _, _ = strings.Cut(began, ":")
+	own, _, _ := strings.Cut(t.print, ":")
+	return p.Diverge("it was written as %s, and is written as %s now", began, own)
+}
+
+// noted reports whether the effects of a run are written down from the start: because it may be
+// gone on with, or its effects undone.
+func (t *target) noted() bool { return t.again || len(t.undos) > 0 }
+
+// goesOn reports whether a run that was cut off, and left these effects, is gone on with.
+func (t *target) goesOn(left history) bool {
+	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
+}
+
+// goesOnWith reports whether somebody goes on with a turn that was cut off: with its handler, or
+// to undo its effects.
+func (t *target) goesOnWith(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
+
+// recordFormat is the version of an outcome's encoding.
+const recordFormat = 2
+
+// write is the record of an outcome, and the outcome as every request is to get it: as the
+// record is read.
+func (t *target) write(o Outcome) ([]byte, Outcome) {
+	if o.Token != "" {
+		w := jsontext.Begin(make([]byte, 0, len(o.Token)+64), "v", recordFormat)
+		w.Text("token", o.Token)
+		return w.End(), o
+	}
+	var value, failed json.RawMessage
+	unsaved := guard(func() (err error) {
+		if o.Err != nil {
+			failed = failure.Of(o.Err).Encode()
+			return nil
+		}
+		value, err = t.save(o.Value)
+		return err
+	})
+	switch panicked := safeError(unsaved).(type) {
+	case nil:
+	case *PanicError: // a method of the author's
+		return t.write(Outcome{Err: panicked})
+	default:
+		return nil, o
+	}
+	w := jsontext.Begin(make([]byte, 0, len(value)+len(failed)+64), "v", recordFormat)
+	w.Raw("error", failed)
+	w.Raw("result", value)
+	w.Flag("stopped", o.Stopped)
+	b := w.End()
+	if o.Err != nil {
+		return b, o
+	}
+	read := t.read(b)
+	if read.Err != nil { // it cannot be read back
+		return nil, o
+	}
+	return b, read
+}
+
+func (t *target) read(b []byte) (o Outcome) {
+	if len(b) == 0 {
+		return Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
+	}
+	r, format := jsontext.Open(b, "v")
+	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")
+	o.Token, o.Stopped = token, r.Flag("stopped")
+	switch {
+	case format != recordFormat || !r.End():
+		return Outcome{Err: &Error{Reason: ResultNotKept}}
+	case failed != nil:
+		f, err := failure.Read(failed)
+		if err != nil {
+			return Outcome{Err: &Error{Reason: ResultNotKept}}
+		}
+		o.Err = f.Err()
+	case value != nil:
+		if o.Value, o.Err = t.load(value); o.Err != nil {
+			o.Err = &Error{Reason: ResultNotKept}
+		}
+	}
+	return o
+}
+
+// cut is the outcome of a run that was cut off and is not gone on with.
+func (t *target) cut(left []byte) Outcome {
+	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
+}
+
+// giveUp is the outcome of a run that is ended before its time, or whose handler did not end with
+// its context. One that wrote down what it does is free for the next request. Of any other nobody
+// knows all that it has done, and it must not run again.
+func (t *target) giveUp(left []byte, why string) Outcome {
+	if t.again || t.cancel {
+		return Outcome{Err: callerror.NotBegun("Stopped: "+why+". Send the same request again: it goes on with the effects that have happened.", "cut_off"), Free: true, Left: left}
+	}
+	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown, Detail: why}), Free: len(t.undos) > 0, Left: left}
+}
+
+// registrations remember which handler serves a name. A state is bound to the method and the
+// name of its target, and a handler does not know the server that it is registered with. So two
+// handlers under one name would take each other's states, and a yes given to one would be a
+// yes to the other. The second is refused, unless its audience tells them apart.
+type registrations struct {
+	mu     sync.RWMutex
+	served map[registration]*target
+	read   int                  // addresses of resources among them
+	named  map[string][]*target // the tools that say their name
+}
+
+type registration struct {
+	method, name string
+	address      uint64 // the hash of a resource's address, in place of the name
+}
+
+// maxAddresses bounds the addresses of resources that are remembered. A client can make up any
+// number of them for one template.
+const maxAddresses = 4096
+
+var addressSeed = maphash.MakeSeed()
+
+// serve notes that t serves a name, and reports whether it is the only one to.
+func (r *registrations) serve(method, name string, t *target) bool {
+	if t.ownAudience { // the author says which handlers belong together
+		return true
+	}
+	if last := t.served.Load(); last != nil && *last == name { // it has one method
+		return true
+	}
+	key := registration{method: method, name: name}
+	if method == resourcesRead {
+		key.name, key.address = "", maphash.String(addressSeed, name)
+	}
+	r.mu.RLock()
+	first := r.served[key]
+	r.mu.RUnlock()
+	if first == nil {
+		first = r.add(key, t)
+	}
+	if first == t && method != resourcesRead { // the address of a resource is forgotten
+		t.served.Store(&key.name)
+	}
+	return first == t
+}
+
+func (r *registrations) add(key registration, t *target) *target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.served[key]; first != nil {
+		return first
+	}
+	if key.method == resourcesRead {
+		if r.read == maxAddresses {
+			r.forgetAddresses()
+		}
+		r.read++
+	}
+	if r.served == nil {
+		r.served = map[registration]*target{}
+	}
+	r.served[key] = t
+	return t
+}
+
+func (r *registrations) forgetAddresses() {
+	for key := range r.served {
+		if key.method == resourcesRead {
+			delete(r.served, key)
+		}
+	}
+	r.read = 0
+}
+
+// name notes a tool that says its name.
+func (r *registrations) name(t *target) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.named == nil {
+		r.named = map[string][]*target{}
+	}
+	r.named[t.name] = append(r.named[t.name], t)
+}
+
+func (r *registrations) ofName(name string) []*target {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.named[name]
+}
+
+// misregistered refuses a request for a name that two handlers are registered under.
+func (r *round) misregistered() error {
+	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, NameInLog(r.ex.method, r.ex.name))
+	return r.reject(RefusedRequest, cause.Error(), cause, &refusal{
+		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	})
+}
+
+// NameInLog is the name of a target as a log may show it: the address of a resource without its
+// user, query and fragment, which may hold secrets, and any name cut after 256 bytes.
+func NameInLog(method, name string) string {
+	const most = 256
+	if method == resourcesRead {
+		if end := strings.IndexAny(name, "?#"); end >= 0 {
+			name = name[:end]
+		}
+		if scheme, rest, ok := strings.Cut(name, "://"); ok {
+			host, _, _ := strings.Cut(rest, "/")
+			name = scheme + "://" + rest[strings.LastIndexByte(host, '@')+1:]
+		}
+	}
+	if len(name) > most {
+		return strings.ToValidUTF8(name[:most], "") + "..."
+	}
+	return name
+}

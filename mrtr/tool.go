@@ -1,0 +1,301 @@
+package mrtr
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/typed"
+	"github.com/mrtr-go/sdk/sse/era"
+)
+
+// exchange is one request, whichever of the three methods it is for.
+type exchange struct {
+	method    string
+	name      string // of the tool or prompt, or the resource's address
+	arguments json.RawMessage
+	token     string
+	answers   mcp.InputResponseMap
+	client    era.Client
+	request   mcp.Request
+	asked     bool          // over its session, while this request is open
+	waited    time.Duration // since the questions of the round before went out
+}
+
+// session is that of the request, nil where it has none.
+func (ex *exchange) session() *mcp.ServerSession {
+	if ex.request == nil {
+		return nil
+	}
+	session, _ := ex.request.GetSession().(*mcp.ServerSession)
+	return session
+}
+
+// The methods of an exchange.
+const (
+	toolsCall     = "tools/call"
+	promptsGet    = "prompts/get"
+	resourcesRead = "resources/read"
+)
+
+// newID makes an identifier that nobody can guess.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails: it ends the process instead
+	var text [32]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
+}
+
+// Add adds a tool in any style to a server. Like mcp.AddTool it panics where the program is
+// wrong: on the zero Style, on an unknown policy, and where Out is a whole result, which would
+// be nested in the structured output of another. For more than text see [ContentProvider].
+func Add[In, Out any](s *mcp.Server, rt *Runtime, t *mcp.Tool, style Style[In, Out], opts ...*HandlerOptions) {
+	var o HandlerOptions
+	if len(opts) > 1 {
+		panic(misuse("Add has %d HandlerOptions: put all of them into one", len(opts)))
+	}
+	if len(opts) == 1 && opts[0] != nil {
+		o = *opts[0]
+	}
+	o.Name = t.Name
+	if raw, ok := any(style).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
+		AddRawTool(s, t, RawTool(rt, raw, &o))
+		return
+	}
+	AddTool(s, t, Tool(rt, style, &o))
+}
+
+// Tool makes a style into a tool handler, for those who register with mcp.AddTool. [Add] is
+// shorter, and a call costs half.
+func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
+	if whole := reflect.TypeFor[mcp.CallToolResult](); reflect.TypeFor[Out]() == whole || reflect.TypeFor[Out]() == reflect.PointerTo(whole) {
+		panic(misuse("Tool: the output is an mcp.CallToolResult, which would be nested in itself: use RawTool, or an output with a method Content() []mcp.Content"))
+	}
+	f := newFront(rt, s, opts, typedFormat[Out]{hasOwnContent[Out]()})
+	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		var none Out
+		done, asks, err := f.serve(ctx, toolExchange(req), in)
+		switch {
+		case err != nil:
+			return nil, none, err
+		case asks != nil:
+			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, none, nil
+		}
+		return done.own, done.out, nil
+	}
+}
+
+// RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and schemas made at run
+// time: the arguments come as they arrived, unchecked but for what no state can be bound to
+// ([statecodec.Binding]), and the result goes out as it is. An error becomes an error result.
+func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
+	f := newFront(rt, s, opts, rawFormat{})
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		done, asks, err := f.serve(ctx, toolExchange(req), bytes.Clone(req.Params.Arguments))
+		switch {
+		case isProtocolError(asWire(err)):
+			return nil, asWire(err)
+		case err != nil:
+			res := &mcp.CallToolResult{}
+			res.SetError(err)
+			return res, nil
+		case asks != nil:
+			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, nil
+		case done.out == nil:
+			return &mcp.CallToolResult{}, nil
+		}
+		return snapshot.Result(done.out), nil
+	}
+}
+
+func toolExchange(req *mcp.CallToolRequest) exchange {
+	return exchange{
+		method: toolsCall, name: req.Params.Name, arguments: req.Params.Arguments,
+		token: req.Params.RequestState, answers: req.Params.InputResponses,
+		client: era.ClientOf(req), request: req,
+	}
+}
+
+// Prompt makes a style into a prompt handler. Its input is the prompt's arguments. Prompts have
+// no error results, so every error is a JSON-RPC error.
+func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
+	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
+	f.target.forToolsAlone()
+	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		var arguments json.RawMessage // no arguments are the same, present or not
+		if len(req.Params.Arguments) > 0 {
+			arguments, _ = json.Marshal(req.Params.Arguments) // strings always encode
+		}
+		done, asks, err := f.serve(ctx, exchange{
+			method: promptsGet, name: req.Params.Name, arguments: arguments,
+			token: req.Params.RequestState, answers: req.Params.InputResponses,
+			client: era.ClientOf(req), request: req,
+		}, maps.Clone(req.Params.Arguments))
+		switch {
+		case err != nil:
+			return nil, asProtocolError(ctx, err)
+		case asks != nil:
+			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
+		case done.out == nil:
+			return &mcp.GetPromptResult{}, nil
+		}
+		return snapshot.Result(done.out), nil
+	}
+}
+
+// Resource makes a style into a resource handler. Its input is the address that is read. As
+// with [Prompt], every error is a JSON-RPC error. The result of a call that asked goes out
+// uncached.
+func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
+	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
+	f.target.forToolsAlone()
+	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		done, asks, err := f.serve(ctx, exchange{
+			method: resourcesRead, name: req.Params.URI,
+			token: req.Params.RequestState, answers: req.Params.InputResponses,
+			client: era.ClientOf(req), request: req,
+		}, req.Params.URI)
+		switch {
+		case err != nil:
+			return nil, asProtocolError(ctx, err)
+		case asks != nil:
+			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
+		case done.out == nil:
+			return &mcp.ReadResourceResult{}, nil
+		}
+		made := snapshot.Result(done.out)
+		if done.asked { // it was made of somebody's answers
+			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
+		}
+		return made, nil
+	}
+}
+
+// AddTool adds a tool to a server. It does what mcp.AddTool does, at less than half the cost of
+// a call: arguments and output are decoded from their bytes instead of through buffers of 32
+// KiB, and mcphttp can serve the tool past go-sdk's HTTP layer. It takes any typed handler, that
+// of [Tool] like one of your own.
+func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
+	described, handler := typed.Handler(t, h)
+	AddRawTool(s, described, handler)
+}
+
+// AddRawTool adds a tool to a server as mcp.Server.AddTool does. Like [AddTool] it lets mcphttp
+// serve the tool past go-sdk's HTTP layer.
+func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
+
+// front is a registered handler: the one way from a request to a round, whichever of the three
+// methods it is for.
+type front[In, Out any] struct {
+	rt      *Runtime
+	style   Style[In, Out]
+	target  *target
+	mutable bool // an entry can change memory that its input shares with the next one
+	format  resultFormat[Out]
+}
+
+func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *front[In, Out] {
+	f := &front[In, Out]{rt: rt, style: s, mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
+	f.target = newTarget(rt, &s, opts, format)
+	return f
+}
+
+// complete is the result of a call that is complete, and whether it asked.
+type complete[Out any] struct {
+	*result[Out]
+	asked bool
+}
+
+// asks are the questions of a call that is not complete.
+type asks struct {
+	requests mcp.InputRequestMap // never nil: an empty map only carries state
+	token    string
+	until    map[string]time.Time // of the questions that have a deadline
+}
+
+// serve runs the round that a request asks for. The questions are nil where the call is
+// complete. A legacy client never calls again: it is asked here, while its one request is
+// open, and gets no questions.
+func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], *asks, error) {
+	var none complete[Out]
+	rt := f.rt
+	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
+		newRound(f.target, ex).turnedAway(ctx)
+		return none, nil, TurnAway()
+	}
+	defer rt.door.leave()
+	if rt.opts.Narrow != nil {
+		var err error
+		if ctx, err = rt.narrow(ctx, &ex, f.target); err != nil {
+			return none, nil, err
+		}
+	}
+	if ex.client.Era == era.Modern || f.target.policy == LegacyPassThrough {
+		return f.round(ctx, ex, in)
+	}
+	return f.askLegacy(ctx, ex, in)
+}
+
+// round runs one round.
+func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done complete[Out], _ *asks, _ error) {
+	f.rt.rounds.Add(1)
+	defer f.rt.rounds.Add(-1)
+	r := newRound(f.target, ex)
+	enter := f.style.Enter
+	if f.style.legacy != nil && ex.client.Era != era.Modern {
+		enter = f.style.legacy.Enter
+	}
+	r.enter = func(ctx context.Context, p *Pass) (*IncompleteResult, any, error) {
+		own := in
+		if f.mutable { // each entry gets the input as it arrived
+			in = snapshot.Of(own)
+		}
+		need, out, err := enter(ctx, p, own)
+		if need != nil || err != nil {
+			return need, nil, err
+		}
+		made := &result[Out]{out: out}
+		return nil, made, f.format.complete(made)
+	}
+	o := r.serve(ctx)
+	switch {
+	case o.Err != nil:
+		return done, nil, asWire(o.Err)
+	case o.Token != "":
+		requests, err := r.requests(&o)
+		if r.park != nil { // the handler is held, and nobody asks for the request any more
+			r.locked(r.rest)
+		}
+		return done, &asks{requests, o.Token, deadlines(o.asks)}, err
+	}
+	done.result, _ = o.Value.(*result[Out])
+	done.asked = r.ex.token != ""
+	if done.result == nil {
+		done.result = &result[Out]{}
+	}
+	return done, nil, nil
+}
+
+// asWire is an error as go-sdk knows it.
+func asWire(err error) error {
+	if k, ok := err.(*keptBack); ok {
+		return k.wire
+	}
+	return err
+}
+
+// turnedAway tells the listener of a request that came while the server shuts down.
+func (r *round) turnedAway(ctx context.Context) {
+	r.life = ctx
+	r.endedWith(ctx, Outcome{Refused: RefusedRound, Why: string(ShuttingDown), Err: TurnAway()})
+}

@@ -1,0 +1,160 @@
+package mrtr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Undo is what there is to undo.
+type Undo[T any] struct {
+	Idem    string // the idempotency key that the effect itself had
+	Value   T      // what the effect returned; the zero value if InDoubt
+	InDoubt bool   // nobody knows whether the effect happened
+	Why     error  // what ended the call
+}
+
+// Found, returned by the undo of an effect in doubt, says that the effect was found and undone,
+// or found not to have happened. After a nil it stays unknown whether it happened.
+var Found = errors.New("mrtr: the effect in doubt was found, and does not stand")
+
+// Undoing undoes the effect under one key. UndoOf makes one.
+type Undoing struct {
+	key string
+	run func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
+}
+
+// UndoOf undoes the effect under key when its call ends without completing: see [Style.OnStop].
+//
+//	style := mrtr.Native(book).OnStop(mrtr.UndoOf("hold", func(ctx context.Context, c *mrtr.Call, u mrtr.Undo[Seat]) error {
+//		return desk.Release(ctx, u.Idem, u.Value)
+//	}))
+//
+// It runs without the handler, so also after a crash, at another instance, and in a newer
+// version. It is an effect itself: with a [Keeper] it is begun once. An error says that the
+// effect could not be undone, unless the error leaves that open, as that of an effect does.
+func UndoOf[T any](key string, undo func(ctx context.Context, c *Call, u Undo[T]) error) Undoing {
+	if undo == nil {
+		return Undoing{key: key}
+	}
+	return Undoing{key, func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error {
+		own := Undo[T]{Idem: u.Idem, InDoubt: u.InDoubt, Why: u.Why}
+		if len(u.Value) > 0 {
+			if err := json.Unmarshal(u.Value, &own.Value); err != nil {
+				return misuse("the undo of %q takes a %T, and the effect's value is none: %v", key, own.Value, err)
+			}
+		}
+		return undo(ctx, c, own)
+	}}
+}
+
+// Key is that of the effect.
+func (u Undoing) Key() string { return u.key }
+
+// checkUndos returns an error for an undo that cannot be one.
+func checkUndos(undos []Undoing) error {
+	for i, u := range undos {
+		switch {
+		case u.run == nil:
+			return misuse("the undo of %q has no function", u.key)
+		case slices.ContainsFunc(undos[:i], func(other Undoing) bool { return other.key == u.key }):
+			return twice(u.key, "undos")
+		}
+		if err := CheckKey(u.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends the call as not done: effects with an undo are undone, and out goes to the client
+// as the result. A handler, or the function of an effect, returns it in place of an error.
+// Where an effect could not be undone the call ends with an [Error] that says so, because out
+// would not be true.
+func Stop[Out any](out Out) error { return &stopped{out} }
+
+type stopped struct{ out any }
+
+func (s *stopped) Error() string { return fmt.Sprintf("mrtr: stopped with %v", s.out) }
+
+// undo undoes the effects of a call that has stopped, the last one first. It waits for an
+// effect that still runs: one that runs on beyond its time stays in doubt.
+func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
+	if len(undos) == 0 {
+		return
+	}
+	l.quiet()
+	for i := len(l.history()) - 1; i >= 0; i-- {
+		h := l.history()
+		e := h[i]
+		at := slices.IndexFunc(undos, func(u Undoing) bool { return u.key == shown(e.key) })
+		if at >= 0 && e.mayStand() && h.undoing(e.key) == nil && !l.runs(e.key) {
+			l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why)
+		}
+	}
+}
+
+func (l *ledger) history() history {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.st.done
+}
+
+func (l *ledger) runs(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.isRunning(key)
+}
+
+func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error) {
+	ctx, cancel := context.WithTimeout(ctx, defaultWithin)
+	defer cancel()
+	end := entry{kind: Undone, key: e.key, doubt: true}
+	if l.noteBegun(ctx, end) != nil {
+		return
+	}
+	l.mu.Lock()
+	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why}
+	l.mu.Unlock()
+	if !u.InDoubt {
+		u.Value = e.value
+	}
+	began := time.Now()
+	failed := guard(func() error {
+		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
+		end.doubt = err != nil && !errors.Is(err, Found) && inDoubt(ctx, err)
+		return err
+	})
+	about := Entry{Took: time.Since(began)}
+	switch {
+	case failed == nil:
+		if end.doubt = u.InDoubt; end.doubt {
+			about.Reason = "nobody knows whether the effect happened"
+		}
+	case errors.Is(failed, Found):
+	case end.doubt:
+		about.Err, about.Reason = failed, "nobody knows whether it was undone"
+	default:
+		end.kind = Kept
+		about.Err, about.Reason = failed, "it could not be undone"
+	}
+	l.locked(func() { l.grow(end, about) })
+	if l.notes != nil {
+		l.noteEnded(&entry{kind: Undone, key: e.key})
+	}
+}
+
+// doubtUndoings tells the listener of effects that an earlier run of the turn began to undo and
+// never finished undoing.
+func (l *ledger) doubtUndoings(left history) {
+	l.locked(func() {
+		for i := range left {
+			if e := &left[i]; e.kind == Undone && e.doubt && left.undoing(e.key) == e {
+				l.hear(Entry{Kind: Undone, Key: shown(e.key), Doubt: true, Reason: "the server was cut off while it was undone"})
+			}
+		}
+	})
+}
