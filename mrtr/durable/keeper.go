@@ -154,7 +154,10 @@ func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
 // then it ends with its request, and from then on by its own time and by Close alone.
 func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
 	k.forget(t.Name)
-	ctx = context.WithValue(ctx, roundKey{}, &t.Round)
+	if k.listener != nil {
+		at := t.Round
+		ctx = context.WithValue(ctx, roundKey{}, &at)
+	}
 	w := newWork(ctx, t.Round.Principal)
 	go func() {
 		defer close(w.done)
@@ -302,8 +305,9 @@ func (k *Keeper) erase(ctx context.Context, names []string, expires time.Time) (
 
 // tell tells the listener of something that became of a turn.
 func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
-	if k.listener != nil {
-		mrtr.Guard(func() { k.listener.Heard(ctx, t.Round, e) })
+	if l := k.listener; l != nil {
+		at := t.Round
+		mrtr.Guard(func() { l.Heard(ctx, at, e) })
 	}
 }
 
