@@ -90,6 +90,8 @@ type Outcome struct {
 	Cause   error
 	// Repeated: the outcome is that of an earlier request. A Keeper says so.
 	Repeated bool
+	// Orphaned: the client has left, and the round goes on without it. A Keeper says so too.
+	Orphaned bool
 	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
 	Free bool
 	Left []byte

@@ -60,7 +60,7 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 		r.reportAnswers(HowRepeated)
 		r.leave(true)
 	}
-	if !r.keeps || o.Repeated || o.Refused != "" {
+	if (!r.keeps || o.Repeated || o.Refused != "") && !o.Orphaned {
 		r.endedWith(ctx, o)
 	}
 	return o

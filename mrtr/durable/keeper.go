@@ -153,7 +153,6 @@ func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
 // Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until
 // then it ends with its request, and from then on by its own time and by Close alone.
 func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
-	k.forget(t.Name)
 	if k.listener != nil {
 		at := t.Round
 		ctx = context.WithValue(ctx, roundKey{}, &at)
@@ -195,7 +194,7 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	if k.works.orphan(w) {
 		k.tell(ctx, t, mrtr.Entry{Kind: Orphaned})
 	}
-	return mrtr.Outcome{}, ctx.Err()
+	return mrtr.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
 // Later implements [mrtr.Keeper]. The turn is claimed as that of a request is, so that of the

@@ -25,6 +25,7 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 	if err != nil {
 		return mrtr.Outcome{}, k.refused(w, err, false)
 	}
+	k.forget(t.Name)
 	if a.Held == nil {
 		return k.recall(w, t, a), nil
 	}

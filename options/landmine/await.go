@@ -53,6 +53,7 @@ func (a asker) Await(questions []mrtr.AnyQuestion) error {
 	return nil
 }
 
+func (a asker) Again(mrtr.AnyQuestion)   {}
 func (a asker) MayRun(string, int) error { return nil }
 func (a asker) Life() context.Context    { return a.life }
 
