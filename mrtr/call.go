@@ -81,10 +81,9 @@ func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 		if !ok {
 			return v, false
 		}
-		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil {
+		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
 			return v, ok
 		}
-		c.pass.asker.Again(q) // the handler waits here for an answer that it can read
 	}
 }
 

@@ -34,8 +34,9 @@ type Pass struct {
 // ([Call.Await]).
 type Asker interface {
 	Await(questions []AnyQuestion) error
-	// Again asks a question once more whose answer the handler cannot read.
-	Again(q AnyQuestion)
+	// Again asks a question once more whose answer the handler cannot read, and waits for the next.
+	// It is false where the handler cannot wait.
+	Again(q AnyQuestion) bool
 	// MayRun says why an effect that is not in the history must not run now. The history has
 	// so many answers.
 	MayRun(key string, answers int) error

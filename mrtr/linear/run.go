@@ -259,11 +259,12 @@ func (r *run) hand(questions []mrtr.AnyQuestion) {
 }
 
 // Again implements [mrtr.Asker].
-func (r *run) Again(q mrtr.AnyQuestion) {
-	if !onRun() { // the answer belongs to nobody here
-		runtime.Goexit()
+func (r *run) Again(q mrtr.AnyQuestion) bool {
+	if !onRun() {
+		return false
 	}
 	r.hand([]mrtr.AnyQuestion{q})
+	return true
 }
 
 // match holds the questions against the answers that come next in the history, and reports
