@@ -142,10 +142,10 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.reportAnswers("")
 	var err error
 	switch {
+	case n.CutOff() && len(r.st.pending) == 0 && !r.target.goesOn(left): // its handler was entered
+		err = &Error{Reason: OutcomeUnknown}
 	case over != nil:
 		err = over
-	case n.CutOff() && !r.target.goesOn(left):
-		err = &Error{Reason: OutcomeUnknown}
 	case left.hasStopped():
 		err = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	default:
@@ -219,7 +219,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	switch {
 	case r.st.isKept() && !r.keeps && !r.begins:
 		return true // the request ends, and its turn was not taken
-	case !r.keeps, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
+	case !r.keeps, endOf(ctx) != nil, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
 		return false
 	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.target.again || r.target.cancel):
 		return true
