@@ -139,7 +139,7 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 		if err != nil {
 			return n, err
 		}
-		*style.all = slices.Concat(specs, asks) // both may name a question
+		*style.all = slices.Concat(specs, asks) // which may name the same question
 	}
 	return n, nil
 }
