@@ -188,6 +188,16 @@ func inOneRequest(modern []mrtrtest.Contract) (contracts []mrtrtest.Contract) {
 	return contracts
 }
 
+// Unsaid are the contracts of a style whose effect the engine does not know of, so that no error
+// says that it stands.
+func Unsaid(contracts []mrtrtest.Contract) (unsaid []mrtrtest.Contract) {
+	for _, c := range contracts {
+		c.EarlyStands = ""
+		unsaid = append(unsaid, c)
+	}
+	return unsaid
+}
+
 func unansweredBy(key string) mrtrtest.Ending {
 	return stopped(`question "` + key + `": got no answer: calling "elicitation/create": no answer`)
 }
