@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -266,9 +267,16 @@ func (rt *Runtime) Keeper() Keeper { return rt.keeper }
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
-// Codec makes a codec for another purpose than states, with their keys. Without keys its tokens
-// open in this process alone. A maxToken of 0 is that of states.
-func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
+// A Sealer seals what a layer sends or keeps, with the keys of a runtime's states and for its
+// audience: a token of one server does not open at another that shares the keys.
+type Sealer struct {
+	codec    *statecodec.Codec
+	audience string
+}
+
+// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. A
+// maxToken of 0 is that of states.
+func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxToken int) (*Sealer, error) {
 	s := rt.state
 	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
 	s.TTL, s.MaxToken = ttl, cmp.Or(max(maxToken, 0), rt.state.MaxToken)
@@ -276,7 +284,30 @@ func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*stat
 	if err != nil {
 		return nil, err
 	}
-	return codec.For(purpose), nil
+	return &Sealer{codec.For(purpose), rt.audience}, nil
+}
+
+// Seal seals a payload. An audience in the binding is one of its own within the runtime's.
+func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
+	return s.codec.Seal(s.bind(b), payload)
+}
+
+// Open opens a token that was sealed with the same binding.
+func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
+	return s.codec.Open(s.bind(b), token)
+}
+
+func (s *Sealer) bind(b statecodec.Binding) statecodec.Binding {
+	b.Audience = audienceOf(s.audience, b.Audience)
+	return b
+}
+
+// audienceOf is the audience of a server, or one of its own within that.
+func audienceOf(server, own string) string {
+	if own == "" {
+		return server
+	}
+	return strconv.Quote(server) + strconv.Quote(own)
 }
 
 // sealFor gives a handler the codec of its own StateTTL.

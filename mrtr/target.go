@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,7 +148,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt.sealFor(t)
 	}
 	if o.Audience != "" {
-		t.audience, t.ownAudience = strconv.Quote(rt.audience)+strconv.Quote(o.Audience), true
+		t.audience, t.ownAudience = audienceOf(rt.audience, o.Audience), true
 	}
 	if t.name = o.Name; t.name != "" {
 		rt.registrations.name(t)
