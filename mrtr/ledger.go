@@ -52,12 +52,12 @@ func (l *ledger) idem(key string, free bool) string {
 	if shown(key) != key { // a style's effect and an author's may share a name
 		sep = '/'
 	}
-	p := payloads.Get().(*payload)
-	defer p.release()
-	p.b = l.st.done.appendBasis(p.b, key, free)
-	basis := digest.ShortBytes(p.b)
-	p.b = append(append(append(p.b[:0], l.st.id...), sep), basis[:]...)
-	return string(append(append(p.b, sep), shown(key)...))
+	p := digest.NewBuffer()
+	defer p.Release()
+	p.B = l.st.done.appendBasis(p.B, key, free)
+	basis := digest.ShortBytes(p.B)
+	p.B = append(append(append(p.B[:0], l.st.id...), sep), basis[:]...)
+	return string(append(append(p.B, sep), shown(key)...))
 }
 
 // Left implements [Effects].
@@ -210,9 +210,6 @@ func (l *ledger) Busy() (until time.Time) {
 	return until
 }
 
-// handlerGrace is how long an effect may go on after its context has ended.
-const handlerGrace = 10 * time.Second
-
 // unmet returns an error for an effect of an earlier round that a pass has not come to. The
 // caller holds l.mu.
 func (l *ledger) unmet(used []string) error {
@@ -283,6 +280,17 @@ func (l *ledger) outcome() history {
 // whether the handler was replaced meanwhile.
 func (l *ledger) diverged(format string, args ...any) error {
 	err := Diverge(format, args...).(*Error)
-	err.Replaced = l.st.isReplaced(l.target)
+	err.Replaced = l.st.isReplaced(l.target.version)
 	return err
+}
+
+// describe describes the round.
+func (l *ledger) describe() Round {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Round{
+		Call: l.st.id, Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
+		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
+		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
+	}
 }

@@ -204,9 +204,6 @@ func (t *target) goesOn(left history) bool {
 // Goes implements [Recorder]: somebody goes on with the handler, or to undo its effects.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
-// recordFormat is the version of an outcome's encoding.
-const recordFormat = 2
-
 // Write implements [Recorder]. Every request gets an outcome as the record is read.
 func (t *target) Write(o Outcome) ([]byte, Outcome) {
 	var failed json.RawMessage
@@ -361,31 +358,4 @@ func (r *registrations) ofName(name string) []*target {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.named[name]
-}
-
-// misregistered refuses a request for a name that two handlers are registered under.
-func (r *round) misregistered() error {
-	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, NameInLog(r.ex.method, r.ex.name))
-	return r.reject(RefusedRequest, cause.Error(), cause, &refusal{
-		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
-	})
-}
-
-// NameInLog is the name of a target as a log may show it: the address of a resource without its
-// user, query and fragment, which may hold secrets, and any name cut after 256 bytes.
-func NameInLog(method, name string) string {
-	const most = 256
-	if method == resourcesRead {
-		if end := strings.IndexAny(name, "?#"); end >= 0 {
-			name = name[:end]
-		}
-		if scheme, rest, ok := strings.Cut(name, "://"); ok {
-			host, _, _ := strings.Cut(rest, "/")
-			name = scheme + "://" + rest[strings.LastIndexByte(host, '@')+1:]
-		}
-	}
-	if len(name) > most {
-		return strings.ToValidUTF8(name[:most], "") + "..."
-	}
-	return name
 }
