@@ -43,10 +43,11 @@ type Turn struct {
 	// every request is to get it. Read reads the record.
 	Write func(Outcome) ([]byte, Outcome)
 	Read  func([]byte) Outcome
-	// Cut is the outcome of a run that was cut off and is not gone on with. GiveUp is that of a
-	// run whose handler did not end with its context.
-	Cut    func(left []byte) Outcome
-	GiveUp func(left []byte, why string) Outcome
+	// Cut is the outcome of a run that was cut off and is not gone on with.
+	Cut func(left []byte) Outcome
+	// GiveUp ends a run whose handler did not end with its context. No effect of it begins after
+	// that.
+	GiveUp func(why string) Outcome
 }
 
 // Notes are how a round that runs writes down its effects.
@@ -61,7 +62,7 @@ type Notes interface {
 	// Ended writes down soon that one of them has ended.
 	Ended(left func() []byte)
 	// Watch is given the effects of the round as they are, and until when the last of those that
-	// run may run, for a round that has to be given up.
+	// run may run.
 	Watch(left func() []byte, busy func() time.Time)
 }
 

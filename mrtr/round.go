@@ -117,7 +117,29 @@ func (r *round) keep(ctx context.Context) Outcome {
 // runKept may go on when its request has left: from here on the round is the Keeper's.
 func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 	o := r.run(ctx, n, r.over)
-	r.endedWith(ctx, o)
+	if !errors.Is(r.isGiven(), errGivenUp) { // which has told
+		r.endedWith(ctx, o)
+	}
+	return o
+}
+
+var errGivenUp = errors.New("the handler did not end with its context")
+
+// giveUp ends a round whose handler did not end with its context. No effect of it begins any
+// more, and those that have ended are undone, unless the next request goes on with them.
+func (r *round) giveUp(why string) Outcome {
+	r.give(errGivenUp)
+	o := r.target.cutShort(r.left(), why)
+	if !o.Free {
+		r.undo(r.life, r.target.undos, o.Err)
+		r.locked(func() {
+			for _, e := range r.running {
+				r.hear(Entry{Kind: InDoubt, Key: shown(e.key)})
+			}
+		})
+		o.Err = r.outcome().report(o.Err)
+	}
+	r.endedWith(r.life, o)
 	return o
 }
 
@@ -160,12 +182,12 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.giveUp(r.left(), why)
-		if o.Free && (r.target.again || r.target.cancel) {
+		o := r.target.cutShort(r.left(), why)
+		if o.Free {
 			r.leave(false)
 			return o
 		}
-		err = &Error{Reason: OutcomeUnknown, Detail: why}
+		err = o.Err
 	}
 	if end := endOf(ctx); end != nil && r.entered {
 		err = end
