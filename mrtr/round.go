@@ -19,7 +19,7 @@ import (
 //	seal    the state that goes out with them               seal.go
 type round struct {
 	ledger
-	enter func(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+	handler enterer
 
 	begins   bool  // the call begins with this request
 	keeps    bool  // the Keeper has the round
@@ -28,9 +28,17 @@ type round struct {
 	rejected Outcome // of a request that was refused
 }
 
+// enterer runs a handler.
+type enterer interface {
+	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+}
+
+func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
+
+// newRound is a round that enters no handler.
 func newRound(t *target, ex exchange) *round {
 	r := &round{}
-	r.target, r.ex = t, ex
+	r.begin(t, ex, nil)
 	return r
 }
 
@@ -52,7 +60,7 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 		r.reportAnswers(HowRepeated)
 		r.leave(true)
 	}
-	if !r.keeps || o.Repeated || o.Refused != "" {
+	if (!r.keeps || o.Repeated || o.Refused != "") && !o.Orphaned {
 		r.endedWith(ctx, o)
 	}
 	return o
@@ -125,11 +133,11 @@ func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 
 var errGivenUp = errors.New("the handler did not end with its context")
 
-// giveUp ends a round whose handler did not end with its context. No effect of it begins any
-// more, and those that have ended are undone, unless the next request goes on with them.
-func (r *round) giveUp(why string) Outcome {
+// GiveUp implements [Effects]. The effects that have ended are undone, unless the next request goes
+// on with them.
+func (r *round) GiveUp(why string) Outcome {
 	r.give(errGivenUp)
-	o := r.target.cutShort(r.left(), why)
+	o := r.target.cutShort(r.Left(), why)
 	if !o.Free {
 		r.undo(r.life, r.target.undos, o.Err)
 		r.locked(func() {
@@ -150,7 +158,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
 	if r.keeps {
 		r.notes = n
-		n.Watch(r.left, r.busy)
+		n.Watch(r)
 		r.doubtUndoings(left)
 	}
 	r.reportAnswers("")
@@ -178,11 +186,11 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 func (r *round) end(ctx context.Context, err error) Outcome {
 	if given := r.isGiven(); given != nil {
 		r.leave(false)
-		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.left()}
+		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.Left()}
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.cutShort(r.left(), why)
+		o := r.target.cutShort(r.Left(), why)
 		if o.Free {
 			r.leave(false)
 			return o
@@ -204,7 +212,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 		}
 		err = &Error{Reason: NotUndone}
 	}
-	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.left()}
+	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
 }
 
 // leave lets go of what the style holds for the call.
@@ -266,7 +274,7 @@ func (r *round) advance() (Outcome, error) {
 	r.locked(func() { r.entered = true })
 	p := r.first.begin(&r.ledger)
 	for range limit + 1 {
-		need, value, err := r.enter(r.life, p)
+		need, value, err := r.handler.enter(r.life, p)
 		p = p.current()
 		switch {
 		case p.mistake != nil:
@@ -283,7 +291,7 @@ func (r *round) advance() (Outcome, error) {
 			for _, fn := range p.complete {
 				fn(r.life)
 			}
-			return Outcome{Value: value}, nil
+			return r.complete(value), nil
 		}
 		settled, err := r.take(p, need)
 		if err != nil {
@@ -295,6 +303,15 @@ func (r *round) advance() (Outcome, error) {
 		p = new(Pass).begin(&r.ledger)
 	}
 	return Outcome{}, tooManyRounds(limit)
+}
+
+// complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the
+// author's methods may panic.
+func (r *round) complete(value any) (o Outcome) {
+	if o.Value = value; r.keeps {
+		o.saved, _ = r.target.save(value)
+	}
+	return o
 }
 
 // later has the Keeper end a call that nobody goes on with, if it has effects to undo.
