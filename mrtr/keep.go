@@ -46,10 +46,8 @@ type Recorder interface {
 	// every request is to get it. Read reads the record.
 	Write(Outcome) ([]byte, Outcome)
 	Read([]byte) Outcome
-	// Cut is the outcome of a run that was cut off and is not gone on with. GiveUp is that of a
-	// run whose handler did not end with its context.
+	// Cut is the outcome of a run that was cut off and is not gone on with.
 	Cut(left []byte) Outcome
-	GiveUp(left []byte, why string) Outcome
 }
 
 // Notes are how a round that runs writes down its effects.
@@ -73,6 +71,8 @@ type Effects interface {
 	Left() []byte
 	// Busy is until when the last of those that run may run, the zero time if none does.
 	Busy() time.Time
+	// GiveUp ends a round whose handler did not end with its context. No effect begins any more.
+	GiveUp(why string) Outcome
 }
 
 // An Outcome is what a round came to.

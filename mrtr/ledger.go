@@ -76,7 +76,13 @@ func (l *ledger) Left() []byte {
 // noteBegun notes that an effect, or an undo, is about to begin. If it returns an error the
 // effect must not begin.
 func (l *ledger) noteBegun(ctx context.Context, e entry) error {
-	if err := l.isGiven(); err != nil || !l.writesDown(&e) {
+	given := func() error {
+		if e.kind == Undone { // a round that was given up undoes its effects
+			return nil
+		}
+		return l.isGiven()
+	}
+	if err := given(); err != nil || !l.writesDown(&e) {
 		return err
 	}
 	l.noting.Lock()
@@ -84,7 +90,7 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	l.setOpen(func(open []entry) []entry { return append(open, e) })
 	err := l.notes.Begun(ctx)
 	if err == nil {
-		return nil
+		return given()
 	}
 	l.close(&e)
 	if ctx.Err() == nil {

@@ -82,7 +82,29 @@ func (r *round) keep(ctx context.Context) Outcome {
 // runKept may go on when its request has left: from here on the round is the Keeper's.
 func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 	o := r.run(ctx, n, r.over)
-	r.endedWith(ctx, o)
+	if !errors.Is(r.isGiven(), errGivenUp) { // which has told
+		r.endedWith(ctx, o)
+	}
+	return o
+}
+
+var errGivenUp = errors.New("the handler did not end with its context")
+
+// GiveUp implements [Effects]. The effects that have ended are undone, unless the next request goes
+// on with them.
+func (r *round) GiveUp(why string) Outcome {
+	r.give(errGivenUp)
+	o := r.target.cutShort(r.Left(), why)
+	if !o.Free {
+		r.undo(r.life, r.target.undos, o.Err)
+		r.locked(func() {
+			for _, e := range r.running {
+				r.hear(Entry{Kind: InDoubt, Key: shown(e.key)})
+			}
+		})
+		o.Err = r.outcome().report(o.Err)
+	}
+	r.endedWith(r.life, o)
 	return o
 }
 
@@ -93,7 +115,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
 	if r.keeps {
 		r.notes = n
-		n.Watch(&r.ledger)
+		n.Watch(r)
 		r.doubtUndoings(left)
 	}
 	r.reportAnswers("")
@@ -125,12 +147,12 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.GiveUp(r.Left(), why)
-		if o.Free && (r.target.again || r.target.cancel) {
+		o := r.target.cutShort(r.Left(), why)
+		if o.Free {
 			r.leave(false)
 			return o
 		}
-		err = &Error{Reason: OutcomeUnknown, Detail: why}
+		err = o.Err
 	}
 	if end := endOf(ctx); end != nil && r.entered {
 		err = end

@@ -261,13 +261,14 @@ func (t *target) Cut(left []byte) Outcome {
 	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
 }
 
-// GiveUp implements [Recorder]. A run that wrote down what it does is free for the next request. Of any
-// other nobody knows all that it has done, and it must not run again.
-func (t *target) GiveUp(left []byte, why string) Outcome {
+// cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
+// its context. One that wrote down what it does is free for the next request. Of any other nobody
+// knows all that it has done, and it must not run again.
+func (t *target) cutShort(left []byte, why string) Outcome {
 	if t.again || t.cancel {
 		return Outcome{Err: callerror.NotBegun("Stopped: "+why+". Send the same request again: it goes on with the effects that have happened.", "cut_off"), Free: true, Left: left}
 	}
-	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown, Detail: why}), Free: len(t.undos) > 0, Left: left}
+	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }
 
 // registrations remember which handler serves a name. A state is bound to the method and the

@@ -173,8 +173,8 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	select {
 	case <-w.done:
 		return w.out, w.err
-	case o := <-w.givenUp:
-		return o, nil
+	case <-w.givenUp:
+		return w.short, nil
 	case <-ctx.Done():
 	}
 	if cause := context.Cause(ctx); mrtr.EndsCall(cause) { // which the round ends by itself
@@ -182,8 +182,8 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 		select {
 		case <-w.done:
 			return w.out, w.err
-		case o := <-w.givenUp:
-			return o, nil
+		case <-w.givenUp:
+			return w.short, nil
 		}
 	}
 	select {

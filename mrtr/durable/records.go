@@ -64,8 +64,12 @@ func (r *Records) Open(name string, sealed []byte) ([]byte, error) {
 	return r.sealer.Open(name, sealed)
 }
 
-// recordOverhead is more than a record holds beside its result.
-const recordOverhead = 128 << 10
+// recordOverhead is more than a record holds beside its result, and recordFrame more than one
+// that has nothing but a result.
+const (
+	recordOverhead = 128 << 10
+	recordFrame    = 64
+)
 
 // sealer seals records, each for its own name.
 type sealer struct{ of *mrtr.Sealer }
