@@ -23,6 +23,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // Each error reaches the client with its text and report, and the log with its level and cause.
@@ -298,8 +299,8 @@ func TestAPanicInAQuestionIsForTheLog(t *testing.T) {
 		s := newServer()
 		rt := must(mrtr.New(nil))(t)
 		defer rt.Close()
-		mcp.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, mrtr.Resumable(func(ctx context.Context, c *mrtr.Call, _ input) (any, error) {
-			return mrtr.Ask(ctx, c, mrtr.ElicitRaw("k", &mcp.ElicitParams{Message: "?", RequestedSchema: marshaler(func() ([]byte, error) { panic("s3cret") })}))
+		mcp.AddTool(s, &mcp.Tool{Name: "t"}, mrtr.Tool(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, _ input) (any, error) {
+			return linear.Ask(ctx, c, mrtr.ElicitRaw("k", &mcp.ElicitParams{Message: "?", RequestedSchema: marshaler(func() ([]byte, error) { panic("s3cret") })}))
 		}), nil))
 		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
 		res, _ := callTool(t, asker(t, s, version), "t", nil)

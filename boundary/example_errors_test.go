@@ -7,6 +7,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -136,12 +137,12 @@ func Example_servers() {
 
 // laterSteps asks for the units first.
 func laterSteps(rt *mrtr.Runtime, _ *options.Audit) options.Handler {
-	var b mrtr.Steps[options.Query, options.Report]
-	units := mrtr.AskQuestion(&b, "units", options.Units)
-	place := mrtr.AskStep(&b, "place", func(_ context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+	var b steps.List[options.Query, options.Report]
+	units := steps.Always(&b, options.Units)
+	place := steps.Ask(&b, "place", func(_ context.Context, at *steps.At[options.Query]) (mrtr.Question[string], error) {
 		return options.WhichPlace(at.In.Location)
 	})
-	b.End(func(_ context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
+	b.End(func(_ context.Context, at *steps.At[options.Query]) (options.Report, error) {
 		return options.NewReport(place.Of(at), units.Of(at)), nil
 	})
 	return mrtr.Tool(rt, b.MustBuild(), nil)

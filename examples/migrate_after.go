@@ -7,11 +7,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // BookAnywhere asks clients of every revision.
 func BookAnywhere(ctx context.Context, c *mrtr.Call, in Booking) (Ticket, error) {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams(in)))
+	res, err := linear.Ask(ctx, c, mrtr.ElicitRaw("seat", seatParams(in)))
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -22,7 +23,7 @@ func BookAnywhere(ctx context.Context, c *mrtr.Call, in Booking) (Ticket, error)
 	if ticket.Price, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (int, error) { return charge(ticket.Seat) }); err != nil {
 		return Ticket{}, err
 	}
-	res, err = mrtr.Ask(ctx, c, mrtr.ElicitRaw("meal", mealParams()))
+	res, err = linear.Ask(ctx, c, mrtr.ElicitRaw("meal", mealParams()))
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -34,5 +35,5 @@ func BookAnywhere(ctx context.Context, c *mrtr.Call, in Booking) (Ticket, error)
 
 // RegisterBookAnywhere registers the tool.
 func RegisterBookAnywhere(server *mcp.Server, rt *mrtr.Runtime) {
-	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(BookAnywhere), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Resumable(BookAnywhere), nil))
 }

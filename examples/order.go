@@ -76,9 +76,14 @@ func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 	}
 }
 
-// release puts them back. A shop that is given the same number twice does nothing.
-func release(reservation string) error {
-	fmt.Println("  released", reservation)
+// release puts them back. Where nobody knows whether they were reserved, the shop looks for the
+// reservation by its idempotency key.
+func release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+	if u.InDoubt {
+		fmt.Println("  looked for", u.Idem)
+		return mrtr.Found
+	}
+	fmt.Println("  released", u.Value)
 	return nil
 }
 

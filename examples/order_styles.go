@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // OrderNative is the order as a guarded handler. It runs from the top in every round,
@@ -47,16 +50,14 @@ func OrderNative(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.Incomplet
 }
 
 // OrderOnce reserves before it asks, so that the stock is there when the user has paid.
-// Once keeps the reservation over the rounds, and OnStop undoes it.
+// Once keeps the reservation over the rounds, and Release undoes it.
 func OrderOnce(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.IncompleteResult, out Shipment, err error) {
 	if err := checked(in); err != nil {
 		return nil, out, err
 	}
-	reservation, err := mrtr.Once(ctx, c, "reserve", reserve(in))
-	if err != nil {
+	if _, err := mrtr.Once(ctx, c, "reserve", reserve(in)); err != nil {
 		return nil, out, err
 	}
-	c.OnStop("reserve", func(context.Context, string, error) error { return release(reservation) })
 	var p parcel
 	roots, ok := mrtr.Answer(c, projects)
 	if !ok {
@@ -87,39 +88,41 @@ func OrderOnce(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.IncompleteR
 	return nil, out, err
 }
 
+// Release undoes the reservation when the order is not completed. It is declared with the style,
+// so it also runs where the handler does not: after a crash, or for a user who never came back.
+var Release = mrtr.UndoOf("reserve", release)
+
 // OrderLinear is the order as linear code, for Coroutine, Journal and Resumable.
 func OrderLinear(ctx context.Context, c *mrtr.Call, in Order) (out Shipment, err error) {
 	if err := checked(in); err != nil {
 		return out, err
 	}
-	reservation, err := mrtr.Once(ctx, c, "reserve", reserve(in))
-	if err != nil {
+	if _, err := mrtr.Once(ctx, c, "reserve", reserve(in)); err != nil {
 		return out, err
 	}
-	c.OnStop("reserve", func(context.Context, string, error) error { return release(reservation) })
 	var p parcel
-	roots, err := mrtr.Ask(ctx, c, projects)
+	roots, err := linear.Ask(ctx, c, projects)
 	if err != nil {
 		return out, err
 	}
 	for i, item := range in.Items {
-		chosen, err := mrtr.Ask(ctx, c, size(i, item))
+		chosen, err := linear.Ask(ctx, c, size(i, item))
 		if err != nil {
 			return out, err
 		}
 		p.sizes = append(p.sizes, chosen+" "+item)
 	}
-	if p.to, err = mrtr.Ask(ctx, c, address); err != nil {
+	if p.to, err = linear.Ask(ctx, c, address); err != nil {
 		return out, err
 	}
-	if p.note, err = mrtr.Ask(ctx, c, note); err != nil {
+	if p.note, err = linear.Ask(ctx, c, note); err != nil {
 		return out, err
 	}
-	greeted, err := mrtr.Ask(ctx, c, greeting)
+	greeted, err := linear.Ask(ctx, c, greeting)
 	if err != nil {
 		return out, err
 	}
-	if _, err = mrtr.Ask(ctx, c, payment); err != nil {
+	if _, err = linear.Ask(ctx, c, payment); err != nil {
 		return out, err
 	}
 	p.project, p.greeting = firstOf(roots), words(greeted)
@@ -129,36 +132,31 @@ func OrderLinear(ctx context.Context, c *mrtr.Call, in Order) (out Shipment, err
 // OrderSteps is the order as a list of steps. The loop is in the list, up to the
 // largest order, and the steps of items that an order does not have are skipped.
 func OrderSteps() mrtr.Style[Order, Shipment] {
-	type at = mrtr.At[Order]
-	var b mrtr.Steps[Order, Shipment]
-	reserved := mrtr.DoStep(&b, "reserve", func(ctx context.Context, a *at, idem string) (string, error) {
+	type at = steps.At[Order]
+	var b steps.List[Order, Shipment]
+	reserved := steps.Do(&b, "reserve", func(ctx context.Context, a *at, idem string) (string, error) {
 		if err := checked(a.In); err != nil {
 			return "", err
 		}
 		return reserve(a.In)(ctx, idem)
 	})
-	roots := mrtr.AskQuestion(&b, "projects", projects)
-	var sizes []mrtr.Step[string]
+	steps.OnStop(&b, reserved, release)
+	roots := steps.Always(&b, projects)
+	var sizes []steps.Step[string]
 	for i := range maxItems {
 		key := fmt.Sprintf("size.%d", i)
-		sizes = append(sizes, mrtr.AskStep(&b, key, func(_ context.Context, a *at) (q mrtr.Question[string], err error) {
+		sizes = append(sizes, steps.Ask(&b, key, func(_ context.Context, a *at) (q mrtr.Question[string], err error) {
 			if i >= len(a.In.Items) {
 				return q, mrtr.ErrSkip
 			}
 			return size(i, a.In.Items[i]), nil
 		}))
 	}
-	to := mrtr.AskQuestion(&b, "address", address)
-	card := mrtr.AskQuestion(&b, "note", note)
-	greeted := mrtr.AskQuestion(&b, "greeting", greeting)
-	mrtr.AskQuestion(&b, "payment", payment)
-	b.OnStop("reserve", func(_ context.Context, a *at, _ string, _ error) error {
-		if !reserved.Happened(a) {
-			return nil
-		}
-		return release(reserved.Of(a))
-	})
-	shipped := mrtr.DoStep(&b, "ship", func(ctx context.Context, a *at, idem string) (Shipment, error) {
+	to := steps.Always(&b, address)
+	card := steps.Always(&b, note)
+	greeted := steps.Always(&b, greeting)
+	steps.Always(&b, payment)
+	shipped := steps.Do(&b, "ship", func(ctx context.Context, a *at, idem string) (Shipment, error) {
 		p := parcel{project: firstOf(roots.Of(a)), to: to.Of(a), note: card.Of(a), greeting: words(greeted.Of(a))}
 		for i, item := range a.In.Items {
 			p.sizes = append(p.sizes, sizes[i].Of(a)+" "+item)
@@ -173,25 +171,28 @@ func OrderSteps() mrtr.Style[Order, Shipment] {
 // asked in one round, so that the order takes three requests, where the other styles take
 // one for each question. Its effects come after the last answer, as in OrderNative.
 func OrderGiven() mrtr.Style[Order, Shipment] {
-	roots, to := mrtr.ResolveQuestion[Order](projects), mrtr.ResolveQuestion[Order](address)
-	card, greeted := mrtr.ResolveQuestion[Order](note), mrtr.ResolveQuestion[Order](greeting)
-	sizes := mrtr.ResolveEach("size", func(_ context.Context, in Order) (asked []mrtr.Question[string], err error) {
-		for i, item := range in.Items {
-			asked = append(asked, size(i, item))
+	roots, to := given.Always[Order](projects), given.Always[Order](address)
+	card, greeted := given.Always[Order](note), given.Always[Order](greeting)
+	paid := given.After(to, "payment", func(context.Context, Order, Address) (mrtr.Question[struct{}], error) { return payment, nil })
+	needs := []given.Any[Order]{roots, to, card, greeted, paid}
+	var sizes []given.Answer[Order, string]
+	for i := range maxItems {
+		sizes = append(sizes, given.Question(fmt.Sprintf("size.%d", i), func(_ context.Context, in Order) (q mrtr.Question[string], err error) {
+			if i >= len(in.Items) {
+				return mrtr.Known(""), checked(in)
+			}
+			return size(i, in.Items[i]), checked(in)
+		}))
+		needs = append(needs, sizes[i])
+	}
+	return given.All(func(ctx context.Context, at *given.At[Order]) (out Shipment, err error) {
+		p := parcel{project: firstOf(roots.Of(at)), to: to.Of(at), note: card.Of(at), greeting: words(greeted.Of(at))}
+		for i, item := range at.In.Items {
+			p.sizes = append(p.sizes, sizes[i].Of(at)+" "+item)
 		}
-		return asked, checked(in)
-	})
-	paid := mrtr.ResolveAfter2(sizes, to, "payment", func(context.Context, Order, []string, Address) (mrtr.Question[struct{}], error) {
-		return payment, nil
-	})
-	return mrtr.GivenAll(func(ctx context.Context, c *mrtr.Call, in Order) (out Shipment, err error) {
-		p := parcel{project: firstOf(roots.Of(c)), to: to.Of(c), note: card.Of(c), greeting: words(greeted.Of(c))}
-		for i, item := range in.Items {
-			p.sizes = append(p.sizes, sizes.Of(c)[i]+" "+item)
-		}
-		if _, err = reserve(in)(ctx, c.ID()); err != nil {
+		if _, err = reserve(at.In)(ctx, at.Call.ID()); err != nil {
 			return out, err
 		}
-		return ship(p)(ctx, c.ID())
-	}, roots, to, card, greeted, sizes, paid)
+		return ship(p)(ctx, at.Call.ID())
+	}, needs...)
 }

@@ -139,7 +139,7 @@ func (r *round) reword(s *spec) (n int, err error) {
 }
 
 // askAgain opens the questions of this round again, because the handler could not read an
-// answer. The other answers of the round keep their places.
+// answer. Nobody reads that answer before another has replaced it.
 func (r *round) askAgain() (Outcome, error) {
 	r.mu.Lock()
 	r.st.pending, r.fresh = r.fresh, nil
@@ -151,7 +151,6 @@ func (r *round) askAgain() (Outcome, error) {
 			continue
 		}
 		refused = append(refused, p.key)
-		r.st.done = r.st.done.without(p.key)
 		if e := p.again(p.refusedBy); e != nil && err == nil {
 			err = e
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -77,17 +76,15 @@ func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 	if q.Err() != nil {
 		return v, false
 	}
-	var value json.RawMessage
-	c.pass.locked(func(l *ledger) {
-		e := l.st.done.answer(q.spec.key)
-		if c.pass.mean(q.spec) == nil && e != nil && e.answers(q.spec) {
-			value, ok = e.value, true
+	for {
+		value, ok := c.pass.answer(q.spec)
+		if !ok {
+			return v, false
 		}
-	})
-	if !ok {
-		return v, false
+		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
+			return v, ok
+		}
 	}
-	return readAnswer[T](c.pass, value, q.spec.key)
 }
 
 // IncompleteResult is the result of a guarded handler that cannot finish yet: questions for
@@ -130,9 +127,6 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	}
 	return nil
 }
-
-// Asker is that of the pass, nil in a style whose handlers cannot wait.
-func (c *Call) Asker() Asker { return c.pass.asker }
 
 // Mean notes that the pass asks q: a key stands for one question in each run of a handler.
 func (p *Pass) Mean(q AnyQuestion) (err error) {

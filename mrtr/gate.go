@@ -135,9 +135,11 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 		asks []AnyQuestion
 		all  *[]*spec
 	}{{s.Asks, &n.modern}, {legacy.Asks, &n.others}} {
-		if *style.all, err = specsOf(slices.Clone(specs), style.asks); err != nil {
+		asks, err := specsOf(nil, style.asks)
+		if err != nil {
 			return n, err
 		}
+		*style.all = slices.Concat(specs, asks) // which may name the same question
 	}
 	return n, nil
 }

@@ -137,16 +137,13 @@ func (h history) without(key string) history {
 	return slices.DeleteFunc(slices.Clone(h), func(e entry) bool { return e.kind == Answered && e.key == key })
 }
 
-// file adds an answer. One that says the same as before keeps its place.
+// file adds an answer, or puts it in the place of the one before.
 func (h history) file(a entry) history {
-	switch old := h.answer(a.key); {
-	case old == nil:
-		return append(h, a)
-	case a.repeats(old):
-		old.asked, old.reworded = a.asked, a.reworded
+	if old := h.answer(a.key); old != nil {
+		*old = a
 		return h
 	}
-	return append(h.without(a.key), a)
+	return append(h, a)
 }
 
 // standsOn reports whether an effect that may stand was first tried after an answer.

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 )
@@ -35,18 +36,22 @@ type Turn struct {
 	Expires     time.Time
 	Within      time.Duration // that the round has
 	Cancel      bool          // the end of the request reaches the round also when it is kept
-	// Noted: the round writes its effects down from the start. Goes reports whether a run that
-	// was cut off, and left these effects, can be gone on with.
-	Noted bool
-	Goes  func(left []byte) bool
+	Noted       bool          // the round writes its effects down from the start
+	Handler     Recorder
+}
+
+// Recorder reads and writes the records of a handler whose rounds are kept.
+type Recorder interface {
+	// Goes reports whether a run that was cut off, and left these effects, can be gone on with.
+	Goes(left []byte) bool
 	// Write is the record of an outcome, nil for one that cannot be kept, with the outcome as
 	// every request is to get it. Read reads the record.
-	Write func(Outcome) ([]byte, Outcome)
-	Read  func([]byte) Outcome
+	Write(Outcome) ([]byte, Outcome)
+	Read([]byte) Outcome
 	// Cut is the outcome of a run that was cut off and is not gone on with. GiveUp is that of a
 	// run whose handler did not end with its context.
-	Cut    func(left []byte) Outcome
-	GiveUp func(left []byte, why string) Outcome
+	Cut(left []byte) Outcome
+	GiveUp(left []byte, why string) Outcome
 }
 
 // Notes are how a round that runs writes down its effects.
@@ -57,12 +62,19 @@ type Notes interface {
 	CutOff() bool
 	// Begun writes down the effects of the round, one of which is about to begin. With an
 	// error it must not.
-	Begun(ctx context.Context, left func() []byte) error
+	Begun(ctx context.Context) error
 	// Ended writes down soon that one of them has ended.
-	Ended(left func() []byte)
-	// Watch is given the effects of the round as they are, and until when the last of those that
-	// run may run, for a round that has to be given up.
-	Watch(left func() []byte, busy func() time.Time)
+	Ended()
+	// Watch is given the effects of the round. It is called first.
+	Watch(effects Effects)
+}
+
+// Effects are those of a round, as they are when they are asked for.
+type Effects interface {
+	// Left encodes them for whoever goes on with the round.
+	Left() []byte
+	// Busy is until when the last of those that run may run, the zero time if none does.
+	Busy() time.Time
 }
 
 // An Outcome is what a round came to.
@@ -78,11 +90,14 @@ type Outcome struct {
 	Cause   error
 	// Repeated: the outcome is that of an earlier request. A Keeper says so.
 	Repeated bool
+	// Orphaned: the client has left, and the round goes on without it. A Keeper says so too.
+	Orphaned bool
 	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
 	Free bool
 	Left []byte
 
-	asks []pending // those of Token, where they are known
+	asks  []pending       // those of Token, where they are known
+	saved json.RawMessage // Value as it is kept; nil where it cannot be
 }
 
 // RefusedPart is the part of a request for which it was refused.
@@ -108,11 +123,11 @@ func (o *Outcome) Asks() (keys []string) {
 // noNotes is for a round that nobody keeps.
 type noNotes struct{}
 
-func (noNotes) Left() []byte                               { return nil }
-func (noNotes) CutOff() bool                               { return false }
-func (noNotes) Begun(context.Context, func() []byte) error { return nil }
-func (noNotes) Ended(func() []byte)                        {}
-func (noNotes) Watch(func() []byte, func() time.Time)      {}
+func (noNotes) Left() []byte                { return nil }
+func (noNotes) CutOff() bool                { return false }
+func (noNotes) Begun(context.Context) error { return nil }
+func (noNotes) Ended()                      {}
+func (noNotes) Watch(Effects)               {}
 
 // A CutOff is the cause by which a Keeper ends the context of a round before the round has
 // come to its end: its time was up, or the server shuts down.

@@ -60,8 +60,8 @@ func (l *ledger) idem(key string, free bool) string {
 	return string(append(append(p.b, sep), shown(key)...))
 }
 
-// left encodes the effects of this round for whoever goes on with it.
-func (l *ledger) left() []byte {
+// Left implements [Effects].
+func (l *ledger) Left() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := slices.Clone(l.open)
@@ -82,7 +82,7 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	l.noting.Lock()
 	defer l.noting.Unlock()
 	l.setOpen(func(open []entry) []entry { return append(open, e) })
-	err := l.notes.Begun(ctx, l.left)
+	err := l.notes.Begun(ctx)
 	if err == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (l *ledger) noteEnded(e *entry) {
 	l.noting.Lock()
 	defer l.noting.Unlock()
 	if l.close(e) {
-		l.notes.Ended(l.left)
+		l.notes.Ended()
 	}
 }
 
@@ -188,7 +188,7 @@ func (l *ledger) quiet() {
 		}
 		wakes := l.wakes
 		l.mu.Unlock()
-		timer := time.NewTimer(time.Until(l.busy()) + handlerGrace)
+		timer := time.NewTimer(time.Until(l.Busy()) + handlerGrace)
 		select {
 		case <-wakes:
 			timer.Stop()
@@ -198,8 +198,8 @@ func (l *ledger) quiet() {
 	}
 }
 
-// busy is until when the last of the effects that run may run, the zero time if none does.
-func (l *ledger) busy() (until time.Time) {
+// Busy implements [Effects].
+func (l *ledger) Busy() (until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.running {

@@ -19,7 +19,7 @@ import (
 // session, and makes the next round with the answers and the state. It knows nothing of rounds
 // beyond that. Where a user gives no answer, it makes one request more, whose context has
 // ended with that as its cause.
-func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (complete[Out], *asks, error) {
+func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
 	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.bridge)
 	ctx, ex.asked = rendezvous.CollectMisfits(ctx), true
 	for {
@@ -28,8 +28,8 @@ func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (com
 			own = snapshot.Of(in)
 		}
 		done, questions, err := f.round(ctx, ex, own)
-		if err != nil || questions == nil {
-			return done, nil, err
+		if err != nil || questions.requests == nil {
+			return done, asks{}, err
 		}
 		began := time.Now()
 		answered := f.rt.asking.begins(&ex, began)
@@ -40,7 +40,7 @@ func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (com
 			ended, cancel := context.WithCancelCause(ctx)
 			cancel(userGone{err})
 			done, _, err := f.round(ended, ex, in)
-			return done, nil, err
+			return done, asks{}, err
 		}
 	}
 }

@@ -74,10 +74,14 @@ func (l *ledger) describe() Round {
 
 // began tells the listener that a round has begun, and returns the context of the round.
 func (r *round) began(ctx context.Context) context.Context {
-	listener := r.target.rt.listener
-	if listener == nil {
+	if r.target.rt.listener == nil {
 		return ctx
 	}
+	return r.tellBegan(ctx)
+}
+
+func (r *round) tellBegan(ctx context.Context) context.Context {
+	listener := r.target.rt.listener
 	r.life = ctx
 	at, own := r.describe(), ctx
 	_ = guard(func() error {
@@ -94,10 +98,13 @@ func (r *round) began(ctx context.Context) context.Context {
 
 // endedWith tells the listener how a round ended, after what it has heard of it.
 func (r *round) endedWith(ctx context.Context, o Outcome) {
-	listener := r.target.rt.listener
-	if listener == nil {
-		return
+	if r.target.rt.listener != nil {
+		r.tellEnded(ctx, o)
 	}
+}
+
+func (r *round) tellEnded(ctx context.Context, o Outcome) {
+	listener := r.target.rt.listener
 	if o.Refused != RefusedRound { // which may run on
 		r.locked(func() {})
 	}

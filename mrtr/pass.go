@@ -34,6 +34,9 @@ type Pass struct {
 // ([Call.Await]).
 type Asker interface {
 	Await(questions []AnyQuestion) error
+	// Again asks a question once more whose answer the handler cannot read, and waits for the next.
+	// It is false where the handler cannot wait.
+	Again(q AnyQuestion) bool
 	// MayRun says why an effect that is not in the history must not run now. The history has
 	// so many answers.
 	MayRun(key string, answers int) error
@@ -101,6 +104,17 @@ func (p *Pass) mean(q *spec) error {
 	}
 	p.read = append(p.read, q)
 	return nil
+}
+
+// answer is the answer to a question, in its words.
+func (p *Pass) answer(q *spec) (value json.RawMessage, ok bool) {
+	p.locked(func(l *ledger) {
+		e := l.st.done.answer(q.key)
+		if p.mean(q) == nil && e != nil && e.answers(q) {
+			value, ok = e.value, true
+		}
+	})
+	return value, ok
 }
 
 // hasRead reports whether the pass has asked a question, or read its answer.

@@ -19,7 +19,7 @@ import (
 //	seal    the state that goes out with them               seal.go
 type round struct {
 	ledger
-	enter func(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+	handler enterer
 
 	begins   bool  // the call begins with this request
 	keeps    bool  // the Keeper has the round
@@ -28,9 +28,17 @@ type round struct {
 	rejected Outcome // of a request that was refused
 }
 
+// enterer runs a handler.
+type enterer interface {
+	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+}
+
+func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
+
+// newRound is a round that enters no handler.
 func newRound(t *target, ex exchange) *round {
 	r := &round{}
-	r.target, r.ex = t, ex
+	r.begin(t, ex, nil)
 	return r
 }
 
@@ -52,7 +60,7 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 		r.reportAnswers(HowRepeated)
 		r.leave(true)
 	}
-	if !r.keeps || o.Repeated || o.Refused != "" {
+	if (!r.keeps || o.Repeated || o.Refused != "") && !o.Orphaned {
 		r.endedWith(ctx, o)
 	}
 	return o
@@ -128,16 +136,16 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
 	if r.keeps {
 		r.notes = n
-		n.Watch(r.left, r.busy)
+		n.Watch(&r.ledger)
 		r.doubtUndoings(left)
 	}
 	r.reportAnswers("")
 	var err error
 	switch {
+	case n.CutOff() && len(r.st.pending) == 0 && !r.target.goesOn(left): // its handler was entered
+		err = &Error{Reason: OutcomeUnknown}
 	case over != nil:
 		err = over
-	case n.CutOff() && !r.target.goesOn(left):
-		err = &Error{Reason: OutcomeUnknown}
 	case left.hasStopped():
 		err = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	default:
@@ -156,11 +164,11 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 func (r *round) end(ctx context.Context, err error) Outcome {
 	if given := r.isGiven(); given != nil {
 		r.leave(false)
-		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.left()}
+		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.Left()}
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.giveUp(r.left(), why)
+		o := r.target.GiveUp(r.Left(), why)
 		if o.Free && (r.target.again || r.target.cancel) {
 			r.leave(false)
 			return o
@@ -182,7 +190,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 		}
 		err = &Error{Reason: NotUndone}
 	}
-	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.left()}
+	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
 }
 
 // leave lets go of what the style holds for the call.
@@ -211,7 +219,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	switch {
 	case r.st.isKept() && !r.keeps && !r.begins:
 		return true // the request ends, and its turn was not taken
-	case !r.keeps, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
+	case !r.keeps, endOf(ctx) != nil, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
 		return false
 	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.target.again || r.target.cancel):
 		return true
@@ -244,7 +252,7 @@ func (r *round) advance() (Outcome, error) {
 	r.locked(func() { r.entered = true })
 	p := r.first.begin(&r.ledger)
 	for range limit + 1 {
-		need, value, err := r.enter(r.life, p)
+		need, value, err := r.handler.enter(r.life, p)
 		p = p.current()
 		switch {
 		case p.mistake != nil:
@@ -261,7 +269,7 @@ func (r *round) advance() (Outcome, error) {
 			for _, fn := range p.complete {
 				fn(r.life)
 			}
-			return Outcome{Value: value}, nil
+			return r.complete(value), nil
 		}
 		settled, err := r.take(p, need)
 		if err != nil {
@@ -273,6 +281,15 @@ func (r *round) advance() (Outcome, error) {
 		p = new(Pass).begin(&r.ledger)
 	}
 	return Outcome{}, tooManyRounds(limit)
+}
+
+// complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the
+// author's methods may panic.
+func (r *round) complete(value any) (o Outcome) {
+	if o.Value = value; r.keeps {
+		o.saved, _ = r.target.save(value)
+	}
+	return o
 }
 
 // later has the Keeper end a call that nobody goes on with, if it has effects to undo.

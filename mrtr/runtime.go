@@ -220,13 +220,9 @@ var errNoUser = misuse("the request's token names no user")
 
 // Sender identifies the sender of a request, as [Options.Principal] does. It is for layers that
 // act for senders, such as package tasks.
-func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (who string, err error) {
+func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) {
 	if rt.opts.Principal != nil {
-		err = guard(func() (err error) {
-			who, err = rt.opts.Principal(ctx, req)
-			return err
-		})
-		return who, safeError(err)
+		return rt.principal(ctx, req)
 	}
 	info := auth.TokenInfoFromContext(ctx)
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -239,6 +235,14 @@ func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (who string, err
 		return "", errNoUser
 	}
 	return info.UserID, nil
+}
+
+func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (who string, err error) {
+	err = guard(func() (err error) {
+		who, err = rt.opts.Principal(ctx, req)
+		return err
+	})
+	return who, safeError(err)
 }
 
 // Audience is that of [Options].

@@ -225,7 +225,7 @@ func (r *round) turn(over error) Turn {
 	return Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: t.rt.lastUse(until), Within: t.within, Cancel: t.cancel,
-		Noted: t.noted(), Goes: t.goesOnWith, Write: t.write, Read: t.read, Cut: t.cut, GiveUp: t.giveUp,
+		Noted: t.noted(), Handler: t,
 	}
 }
 

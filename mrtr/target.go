@@ -202,53 +202,41 @@ func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
 
-// goesOnWith reports whether somebody goes on with a turn that was cut off: with its handler, or
-// to undo its effects.
-func (t *target) goesOnWith(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
+// Goes implements [Recorder]: somebody goes on with the handler, or to undo its effects.
+func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
 // recordFormat is the version of an outcome's encoding.
 const recordFormat = 2
 
-// write is the record of an outcome, and the outcome as every request is to get it: as the
-// record is read.
-func (t *target) write(o Outcome) ([]byte, Outcome) {
-	if o.Token != "" {
-		w := jsontext.Begin(make([]byte, 0, len(o.Token)+64), "v", recordFormat)
-		w.Text("token", o.Token)
-		return w.End(), o
-	}
-	var value, failed json.RawMessage
-	unsaved := guard(func() (err error) {
-		if o.Err != nil {
-			failed = failure.Of(o.Err).Encode()
-			return nil
+// Write implements [Recorder]. Every request gets an outcome as the record is read.
+func (t *target) Write(o Outcome) ([]byte, Outcome) {
+	var failed json.RawMessage
+	switch {
+	case o.Err != nil:
+		if panicked := guard(func() error { failed = failure.Of(o.Err).Encode(); return nil }); panicked != nil {
+			return t.Write(Outcome{Err: safeError(panicked)})
 		}
-		value, err = t.save(o.Value)
-		return err
-	})
-	switch panicked := safeError(unsaved).(type) {
-	case nil:
-	case *PanicError: // a method of the author's
-		return t.write(Outcome{Err: panicked})
-	default:
+	case o.Token == "" && o.saved == nil:
 		return nil, o
 	}
-	w := jsontext.Begin(make([]byte, 0, len(value)+len(failed)+64), "v", recordFormat)
+	w := jsontext.Begin(make([]byte, 0, len(o.Token)+len(o.saved)+len(failed)+64), "v", recordFormat)
+	w.Text("token", o.Token)
 	w.Raw("error", failed)
-	w.Raw("result", value)
+	w.Raw("result", o.saved)
 	w.Flag("stopped", o.Stopped)
 	b := w.End()
-	if o.Err != nil {
+	if o.Value == nil {
 		return b, o
 	}
-	read := t.read(b)
+	read := t.Read(b)
 	if read.Err != nil { // it cannot be read back
 		return nil, o
 	}
 	return b, read
 }
 
-func (t *target) read(b []byte) (o Outcome) {
+// Read implements [Recorder].
+func (t *target) Read(b []byte) (o Outcome) {
 	if len(b) == 0 {
 		return Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
 	}
@@ -272,15 +260,14 @@ func (t *target) read(b []byte) (o Outcome) {
 	return o
 }
 
-// cut is the outcome of a run that was cut off and is not gone on with.
-func (t *target) cut(left []byte) Outcome {
+// Cut implements [Recorder].
+func (t *target) Cut(left []byte) Outcome {
 	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
 }
 
-// giveUp is the outcome of a run that is ended before its time, or whose handler did not end with
-// its context. One that wrote down what it does is free for the next request. Of any other nobody
-// knows all that it has done, and it must not run again.
-func (t *target) giveUp(left []byte, why string) Outcome {
+// GiveUp implements [Recorder]. A run that wrote down what it does is free for the next request. Of any
+// other nobody knows all that it has done, and it must not run again.
+func (t *target) GiveUp(left []byte, why string) Outcome {
 	if t.again || t.cancel {
 		return Outcome{Err: callerror.NotBegun("Stopped: "+why+". Send the same request again: it goes on with the effects that have happened.", "cut_off"), Free: true, Left: left}
 	}

@@ -88,7 +88,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		switch {
 		case err != nil:
 			return nil, none, err
-		case asks != nil:
+		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, none, nil
 		}
 		return done.own, done.out, nil
@@ -109,7 +109,7 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *H
 			res := &mcp.CallToolResult{}
 			res.SetError(err)
 			return res, nil
-		case asks != nil:
+		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		case done.out == nil:
 			return &mcp.CallToolResult{}, nil
@@ -144,7 +144,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 		switch {
 		case err != nil:
 			return nil, asProtocolError(ctx, err)
-		case asks != nil:
+		case asks.requests != nil:
 			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		case done.out == nil:
 			return &mcp.GetPromptResult{}, nil
@@ -168,7 +168,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		switch {
 		case err != nil:
 			return nil, asProtocolError(ctx, err)
-		case asks != nil:
+		case asks.requests != nil:
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		case done.out == nil:
 			return &mcp.ReadResourceResult{}, nil
@@ -226,18 +226,18 @@ type asks struct {
 // serve runs the round that a request asks for. The questions are nil where the call is
 // complete. A legacy client never calls again: it is asked here, while its one request is
 // open, and gets no questions.
-func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], *asks, error) {
+func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
 	var none complete[Out]
 	rt := f.rt
 	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
-		return none, nil, TurnAway()
+		return none, asks{}, TurnAway()
 	}
 	defer rt.door.leave()
 	if rt.opts.Narrow != nil {
 		var err error
 		if ctx, err = rt.narrow(ctx, &ex, f.target); err != nil {
-			return none, nil, err
+			return none, asks{}, err
 		}
 	}
 	if ex.client.Era == era.Modern || f.target.policy == LegacyPassThrough {
@@ -247,43 +247,53 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complet
 }
 
 // round runs one round.
-func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done complete[Out], _ *asks, _ error) {
+func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done complete[Out], _ asks, _ error) {
 	f.rt.rounds.Add(1)
 	defer f.rt.rounds.Add(-1)
-	r := newRound(f.target, ex)
-	enter := f.style.Enter
-	if f.style.legacy != nil && ex.client.Era != era.Modern {
-		enter = f.style.legacy.Enter
-	}
-	r.enter = func(ctx context.Context, p *Pass) (*IncompleteResult, any, error) {
-		own := in
-		if f.mutable { // each entry gets the input as it arrived
-			in = snapshot.Of(own)
-		}
-		need, out, err := enter(ctx, p, own)
-		if need != nil || err != nil {
-			return need, nil, err
-		}
-		made := &result[Out]{out: out}
-		return nil, made, f.format.complete(made)
-	}
+	r := &roundOf[In, Out]{front: f, in: in}
+	r.begin(f.target, ex, r)
 	o := r.serve(ctx)
 	switch {
 	case o.Err != nil:
-		return done, nil, asWire(o.Err)
+		return done, asks{}, asWire(o.Err)
 	case o.Token != "":
 		requests, err := r.requests(&o)
 		if r.park != nil { // the handler is held, and nobody asks for the request any more
 			r.locked(r.rest)
 		}
-		return done, &asks{requests, o.Token, deadlines(o.asks)}, err
+		return done, asks{requests, o.Token, deadlines(o.asks)}, err
 	}
 	done.result, _ = o.Value.(*result[Out])
 	done.asked = r.ex.token != ""
 	if done.result == nil {
 		done.result = &result[Out]{}
 	}
-	return done, nil, nil
+	return done, asks{}, nil
+}
+
+// roundOf is a round with its input and its result, in one piece of memory.
+type roundOf[In, Out any] struct {
+	round
+	front *front[In, Out]
+	in    In // as the next entry gets it
+	made  result[Out]
+}
+
+// enter gives each entry the input as it arrived: a handler may be entered several times.
+func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResult, any, error) {
+	in, enter := r.in, r.front.style.Enter
+	if r.front.mutable {
+		r.in = snapshot.Of(in)
+	}
+	if legacy := r.front.style.legacy; legacy != nil && r.ex.client.Era != era.Modern {
+		enter = legacy.Enter
+	}
+	need, out, err := enter(ctx, p, in)
+	if need != nil || err != nil {
+		return need, nil, err
+	}
+	r.made.out = out
+	return nil, &r.made, r.front.format.complete(&r.made)
 }
 
 // asWire is an error as go-sdk knows it.

@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 )
 
@@ -40,7 +42,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := mrtr.New(&mrtr.Options{Observer: observer})
+	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observer)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,8 +54,8 @@ func Example() {
 	defer stop()
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in trip) (seat, error) {
-		v, err := mrtr.Ask(ctx, c, where)
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, in trip) (seat, error) {
+		v, err := linear.Ask(ctx, c, where)
 		if err != nil {
 			return seat{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -95,7 +96,7 @@ type wait struct {
 func summed(waiting []mrtr.Waiting) map[attribute.Set]wait {
 	all := map[attribute.Set]wait{}
 	for _, w := range waiting {
-		set := attribute.NewSet(append(of(&mrtr.Event{Method: w.Method, Name: w.Name, Era: w.Era}), attribute.String("mrtr.way", w.Way))...)
+		set := attribute.NewSet(append(of(&observe.Event{Method: w.Method, Name: w.Name, Era: w.Era}), attribute.String("mrtr.way", w.Way))...)
 		sum := all[set]
 		all[set] = wait{sum.calls + w.Calls, max(sum.longest, w.Longest)}
 	}

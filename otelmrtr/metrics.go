@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // instruments are those that events feed.
@@ -65,26 +66,26 @@ func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
 }
 
 // refusals names the thing that each event refuses.
-var refusals = map[mrtr.EventKind]string{
-	mrtr.StateRefused:     "state",
-	mrtr.PrincipalRefused: "principal",
-	mrtr.RequestRefused:   "request",
-	mrtr.RoundRefused:     "round",
+var refusals = map[observe.Kind]string{
+	observe.StateRefused:     "state",
+	observe.PrincipalRefused: "principal",
+	observe.RequestRefused:   "request",
+	observe.RoundRefused:     "round",
 }
 
 // stored are the events of rounds with a store, by the outcome that the metric names.
-var stored = map[mrtr.EventKind]string{
-	mrtr.RoundClaimed:     "claimed",
-	mrtr.RoundTakenOver:   "taken over",
-	mrtr.RoundRepeated:    "repeated",
-	mrtr.RoundOrphaned:    "orphaned",
-	mrtr.RoundRefused:     "refused",
-	mrtr.RoundUnknown:     "unknown",
-	mrtr.RoundNotRecorded: "not recorded",
+var stored = map[observe.Kind]string{
+	observe.RoundClaimed:     "claimed",
+	observe.RoundTakenOver:   "taken over",
+	observe.RoundRepeated:    "repeated",
+	observe.RoundOrphaned:    "orphaned",
+	observe.RoundRefused:     "refused",
+	observe.RoundUnknown:     "unknown",
+	observe.RoundNotRecorded: "not recorded",
 }
 
 // count feeds the counters.
-func (in *instruments) count(ctx context.Context, e *mrtr.Event) {
+func (in *instruments) count(ctx context.Context, e *observe.Event) {
 	with := func(more ...label) metric.MeasurementOption { return in.sets.of(e, more...) }
 	if refused, ok := refusals[e.Kind]; ok {
 		in.refusals.Add(ctx, 1, with(label{"mrtr.refused", refused}, label{"mrtr.reason", reasonOf(e)}))
@@ -93,25 +94,25 @@ func (in *instruments) count(ctx context.Context, e *mrtr.Event) {
 		in.store.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))
 	}
 	switch e.Kind {
-	case mrtr.StoreAsked:
-		in.asked.Record(ctx, e.Duration.Seconds(), in.sets.of(&mrtr.Event{}, label{"mrtr.operation", e.Operation}, label{"mrtr.outcome", storeOutcome(e)}))
-	case mrtr.AnswerRefused:
+	case observe.StoreAsked:
+		in.asked.Record(ctx, e.Duration.Seconds(), in.sets.of(&observe.Event{}, label{"mrtr.operation", e.Operation}, label{"mrtr.outcome", storeOutcome(e)}))
+	case observe.AnswerRefused:
 		in.reasks.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.reason", e.Reason}))
-	case mrtr.RoundStarted:
+	case observe.RoundStarted:
 		if e.Waited > 0 {
 			in.waited.Record(ctx, e.Waited.Seconds(), with())
 		}
-	case mrtr.QuestionsAsked:
+	case observe.QuestionsAsked:
 		if e.StateBytes > 0 { // that of a legacy client stays here
 			in.state.Record(ctx, int64(e.StateBytes), with())
 		}
-	case mrtr.QuestionAnswered:
+	case observe.QuestionAnswered:
 		in.answers.Add(ctx, 1, with(label{"mrtr.question", in.key(e.Question)}, label{"mrtr.answer", e.Answer}))
-	case mrtr.CallStopped:
+	case observe.CallStopped:
 		in.stops.Add(ctx, 1, with(label{"error.type", errorType(e.Err)}))
-	case mrtr.CallAbandoned:
+	case observe.CallAbandoned:
 		in.abandoned.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
-	case mrtr.FrameReleased:
+	case observe.FrameReleased:
 		in.released.Add(ctx, 1, with(label{"mrtr.reason", e.Reason}))
 	}
 	if outcome, ok := effects[e.Kind]; ok {
@@ -125,12 +126,12 @@ func (in *instruments) count(ctx context.Context, e *mrtr.Event) {
 
 // effects are the events of effects, by the outcome that the metric names. An effect whose own
 // run left it in doubt is counted as failed too, or as done.
-var effects = map[mrtr.EventKind]string{
-	mrtr.EffectDone:    "done",
-	mrtr.EffectFailed:  "failed",
-	mrtr.EffectInDoubt: "in doubt",
-	mrtr.EffectUndone:  "undone",
-	mrtr.StopFailed:    "not undone",
+var effects = map[observe.Kind]string{
+	observe.EffectDone:    "done",
+	observe.EffectFailed:  "failed",
+	observe.EffectInDoubt: "in doubt",
+	observe.EffectUndone:  "undone",
+	observe.StopFailed:    "not undone",
 }
 
 // key is the key of a question or effect if metrics name it.
@@ -141,7 +142,7 @@ func (in *instruments) key(key string) string {
 	return "other"
 }
 
-func storeOutcome(e *mrtr.Event) string {
+func storeOutcome(e *observe.Event) string {
 	if e.Err != nil {
 		return "failed"
 	}
@@ -155,10 +156,10 @@ func (o *Observer) Refused(reason string) {
 }
 
 // reasonOf has few values. The reason of a RequestRefused may name a resource.
-func reasonOf(e *mrtr.Event) string {
+func reasonOf(e *observe.Event) string {
 	var misused *mrtr.UsageError
 	switch {
-	case e.Kind != mrtr.RequestRefused:
+	case e.Kind != observe.RequestRefused:
 		return e.Reason
 	case errors.As(e.Err, &misused):
 		return "two handlers under one name"
@@ -166,7 +167,7 @@ func reasonOf(e *mrtr.Event) string {
 	return "its arguments have no canonical form"
 }
 
-func (in *instruments) round(ctx context.Context, e *mrtr.Event, outcome string) {
+func (in *instruments) round(ctx context.Context, e *observe.Event, outcome string) {
 	attrs := in.sets.of(e, label{"mrtr.outcome", outcome})
 	in.rounds.Add(ctx, 1, attrs)
 	if e.Duration > 0 {

@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 const scope = "github.com/mrtr-go/sdk/otelmrtr"
@@ -30,11 +30,11 @@ type Options struct {
 	// since a handler may make a key of anything, such as an argument of its client's: a label
 	// like that never ends, and may be a secret. Spans and the log have every key.
 	Keys []string
-	// Next receives every event too, such as those of mrtr.LogObserver.
-	Next mrtr.Observer
+	// Next receives every event too, such as those of observe.Log.
+	Next observe.Observer
 }
 
-// Observer is an mrtr.TraceObserver. The span of a round is in the context of the
+// Observer is an observe.TraceObserver. The span of a round is in the context of the
 // handler, so that the spans of a handler's own work stand below it.
 //
 // It reports the method of a call, the name of the tool or prompt, the era, the
@@ -46,7 +46,7 @@ type Observer struct {
 	public  bool
 	meter   metric.Meter
 	metrics instruments
-	next    mrtr.Observer
+	next    observe.Observer
 }
 
 // New makes an observer. The error is the meter provider's.
@@ -70,7 +70,7 @@ func New(opts *Options) (*Observer, error) {
 }
 
 // nameOf has few values: no address of a resource.
-func nameOf(e *mrtr.Event) string {
+func nameOf(e *observe.Event) string {
 	if e.Method == "resources/read" {
 		return ""
 	}
@@ -78,7 +78,7 @@ func nameOf(e *mrtr.Event) string {
 }
 
 // of are the attributes that spans and metrics have in common.
-func of(e *mrtr.Event) []attribute.KeyValue {
+func of(e *observe.Event) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 8)
 	attrs = append(attrs, attribute.String("mcp.method.name", e.Method), attribute.String("mrtr.era", e.Era.String()))
 	if name := nameOf(e); name != "" {
@@ -91,18 +91,18 @@ func of(e *mrtr.Event) []attribute.KeyValue {
 }
 
 // outcomes are the events that end a round, by the outcome that metrics name.
-var outcomes = map[mrtr.EventKind]string{
-	mrtr.QuestionsAsked: "asked",
-	mrtr.CallCompleted:  "completed",
-	mrtr.CallStopped:    "stopped",
-	mrtr.StateRefused:   "refused",
-	mrtr.RoundRefused:   "refused",
-	mrtr.RoundRepeated:  "repeated",
-	mrtr.RoundUnknown:   "unknown",
+var outcomes = map[observe.Kind]string{
+	observe.QuestionsAsked: "asked",
+	observe.CallCompleted:  "completed",
+	observe.CallStopped:    "stopped",
+	observe.StateRefused:   "refused",
+	observe.RoundRefused:   "refused",
+	observe.RoundRepeated:  "repeated",
+	observe.RoundUnknown:   "unknown",
 }
 
-// Observe implements [mrtr.Observer].
-func (o *Observer) Observe(ctx context.Context, e mrtr.Event) {
+// Observe implements [observe.Observer].
+func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 	if o.next != nil {
 		defer o.next.Observe(ctx, e)
 	}

@@ -6,7 +6,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // label is an attribute of a metric, with a text.
@@ -30,7 +30,7 @@ type sets struct {
 const maxSets = 4096
 
 // of are the attributes for an event. The zero event has no tool.
-func (s *sets) of(e *mrtr.Event, more ...label) metric.MeasurementOption {
+func (s *sets) of(e *observe.Event, more ...label) metric.MeasurementOption {
 	l := labels{method: e.Method, name: nameOf(e), era: e.Era.String(), task: e.Task}
 	copy(l.more[:], more)
 	s.mu.RLock()

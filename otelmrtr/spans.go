@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // RoundContext begins the span of a round. Later rounds are children of round one's span,
@@ -19,8 +19,8 @@ import (
 // trace parent of another trace came with the request, it is a child of that instead, unless
 // Public is set. A round links to the span around its request if that isn't its parent, and to
 // a trace parent of another trace.
-func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Context {
-	if next, ok := o.next.(mrtr.ContextObserver); ok {
+func (o *Observer) RoundContext(ctx context.Context, e observe.Event) context.Context {
+	if next, ok := o.next.(observe.ContextObserver); ok {
 		ctx = next.RoundContext(ctx, e)
 	}
 	around, came := trace.SpanContextFromContext(ctx), remote(e.Came)
@@ -58,13 +58,13 @@ func (o *Observer) RoundContext(ctx context.Context, e mrtr.Event) context.Conte
 }
 
 // RoundTrace is the place of a round's span, for the rounds that follow.
-func (o *Observer) RoundTrace(ctx context.Context) mrtr.Trace {
+func (o *Observer) RoundTrace(ctx context.Context) observe.Trace {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
-	return mrtr.Trace{Parent: carrier["traceparent"], State: carrier["tracestate"]}
+	return observe.Trace{Parent: carrier["traceparent"], State: carrier["tracestate"]}
 }
 
-func remote(t mrtr.Trace) trace.SpanContext {
+func remote(t observe.Trace) trace.SpanContext {
 	if t.Parent == "" {
 		return trace.SpanContext{}
 	}
@@ -86,13 +86,13 @@ func linksTo(parent, around, came trace.SpanContext) (links []trace.Link) {
 
 // work makes spans of effects, of their undoing, and of operations of the store, when they have
 // ended. A doubt is a span too: it may come when that of its round has ended.
-func (o *Observer) work(ctx context.Context, r *round, e *mrtr.Event) {
+func (o *Observer) work(ctx context.Context, r *round, e *observe.Event) {
 	outcome, isEffect := effects[e.Kind]
 	name := "effect"
 	switch {
-	case r == nil || !isEffect && e.Kind != mrtr.StoreAsked || !r.span.SpanContext().IsSampled():
+	case r == nil || !isEffect && e.Kind != observe.StoreAsked || !r.span.SpanContext().IsSampled():
 		return
-	case e.Kind == mrtr.StoreAsked:
+	case e.Kind == observe.StoreAsked:
 		name, outcome = "store "+e.Operation, storeOutcome(e)
 	}
 	now := time.Now()
@@ -105,25 +105,25 @@ func (o *Observer) work(ctx context.Context, r *round, e *mrtr.Event) {
 }
 
 // isDoubt reports whether somebody has to look after a call.
-func isDoubt(k mrtr.EventKind) bool {
-	return k == mrtr.EffectInDoubt || k == mrtr.StopFailed || k == mrtr.RoundNotRecorded || k == mrtr.RoundUnknown
+func isDoubt(k observe.Kind) bool {
+	return k == observe.EffectInDoubt || k == observe.StopFailed || k == observe.RoundNotRecorded || k == observe.RoundUnknown
 }
 
 // add adds an event to the span.
-func (r *round) add(e *mrtr.Event) {
+func (r *round) add(e *observe.Event) {
 	if !r.span.IsRecording() {
 		return
 	}
 	if isDoubt(e.Kind) {
 		r.span.SetStatus(codes.Error, string(e.Kind))
 	}
-	if _, isEffect := effects[e.Kind]; isEffect || e.Kind == mrtr.RoundStarted || e.Kind == mrtr.EffectStarted || e.Kind == mrtr.StoreAsked {
+	if _, isEffect := effects[e.Kind]; isEffect || e.Kind == observe.RoundStarted || e.Kind == observe.EffectStarted || e.Kind == observe.StoreAsked {
 		return // they are spans
 	}
 	r.span.AddEvent(string(e.Kind), trace.WithAttributes(eventAttrs(e)...))
 }
 
-func eventAttrs(e *mrtr.Event) (attrs []attribute.KeyValue) {
+func eventAttrs(e *observe.Event) (attrs []attribute.KeyValue) {
 	for _, a := range []struct{ key, value string }{
 		{"mrtr.step", e.Handler}, {"mrtr.question", e.Question}, {"mrtr.answer", e.Answer}, {"mrtr.wording", e.Wording},
 		{"mrtr.effect", e.Effect}, {"mrtr.reason", e.Reason}, {"error.type", errorType(e.Err)},
@@ -135,7 +135,7 @@ func eventAttrs(e *mrtr.Event) (attrs []attribute.KeyValue) {
 	return attrs
 }
 
-func (r *round) end(e *mrtr.Event, outcome string) {
+func (r *round) end(e *observe.Event, outcome string) {
 	defer r.span.End()
 	if !r.span.IsRecording() {
 		return

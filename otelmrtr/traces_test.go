@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -44,7 +45,7 @@ func newTraced(t *testing.T, o otelmrtr.Options) *traced {
 	for range 2 {
 		observer, err := otelmrtr.New(&o)
 		require.NoError(t, err)
-		rt, err := mrtr.New(&mrtr.Options{Observer: observer, State: &statecodec.Options{Keys: []statecodec.Key{key}}})
+		rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observer), State: &statecodec.Options{Keys: []statecodec.Key{key}}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, rt.Close()) })
 		f.tools = append(f.tools, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
@@ -186,15 +187,15 @@ func TestATraceThatIsNotSampled(t *testing.T) {
 // A state is as long as ever where nobody traces, and longer by the trace alone where somebody
 // does.
 func TestATraceCostsItsOwnBytes(t *testing.T) {
-	length := func(observer mrtr.Observer, r *mcp.CallToolRequest) int {
-		rt, err := mrtr.New(&mrtr.Options{Observer: observer})
+	length := func(observer observe.Observer, r *mcp.CallToolRequest) int {
+		rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observer)})
 		require.NoError(t, err)
 		defer rt.Close()
 		res, _, err := mrtr.Tool(rt, native(nil), nil)(t.Context(), r, trip{})
 		require.NoError(t, err)
 		return len(res.RequestState)
 	}
-	observer := func(o otelmrtr.Options) mrtr.Observer {
+	observer := func(o otelmrtr.Options) observe.Observer {
 		o.MeterProvider = metric.NewMeterProvider()
 		got, err := otelmrtr.New(&o)
 		require.NoError(t, err)

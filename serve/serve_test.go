@@ -23,6 +23,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -59,8 +60,8 @@ func newStand(t *testing.T, opts *serve.Options) *stand {
 	t.Cleanup(func() { rt.Close() })
 	s.rt = rt
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ none) (report, error) {
-		chosen, err := mrtr.Ask(ctx, c, seat)
+	mrtr.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ none) (report, error) {
+		chosen, err := linear.Ask(ctx, c, seat)
 		return report{chosen}, err
 	}), nil))
 	mrtr.AddTool(server, &mcp.Tool{Name: "slow"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, report, error) {

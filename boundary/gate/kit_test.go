@@ -17,6 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary/gate"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -89,7 +90,9 @@ var stores = map[string]func() store.Store{
 func newSite(t testing.TB, s setting) *site {
 	t.Helper()
 	here := &site{TB: t, server: newServer(), during: s.during}
-	s.options.Store = s.store
+	if s.store != nil {
+		s.options.Durable = durable.In(s.store, nil)
+	}
 	if s.store == nil || s.store.Scope() != store.Process {
 		key, err := statecodec.NewKey([]byte("0123456789abcdef0123456789abcdef"))
 		require.NoError(t, err)

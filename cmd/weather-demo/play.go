@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -54,7 +55,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 	audit := &options.Audit{}
 	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
 	arguments := map[string]string{"location": s.location}
-	link, err := connect(ctx, &mrtr.Options{Observer: rec}, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) {
+	link, err := connect(ctx, &mrtr.Options{Listener: observe.With(rec)}, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) {
 		mrtr.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
 		rec.inspect = func(state string) (json.RawMessage, error) {
 			raw, err := json.Marshal(arguments)

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -33,14 +33,14 @@ type recorder struct {
 type moment struct {
 	toServer json.RawMessage
 	toClient json.RawMessage
-	event    *mrtr.Event
+	event    *observe.Event
 	audited  string
 
 	inspect func(state string) (json.RawMessage, error) // opens a state, as the server does
 }
 
 // Observe records an event of the engine.
-func (r *recorder) Observe(_ context.Context, e mrtr.Event) { r.add(moment{event: &e}) }
+func (r *recorder) Observe(_ context.Context, e observe.Event) { r.add(moment{event: &e}) }
 
 func (r *recorder) add(m moment) {
 	r.mu.Lock()
@@ -49,7 +49,7 @@ func (r *recorder) add(m moment) {
 		r.audited++
 		r.tell(moment{audited: line})
 	}
-	if m.event != nil && m.event.Kind == mrtr.HandlerEntered {
+	if m.event != nil && m.event.Kind == observe.HandlerEntered {
 		r.entered++
 	}
 	r.follow(m)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // sequence prints a call: the messages between client and server, and the events
@@ -50,9 +50,9 @@ func (s sequence) line(lane string, how func(string) string, head, rest string) 
 
 func (s sequence) said(lane, text string) { s.line(lane, s.bold, "", text) }
 
-func (s sequence) event(e *mrtr.Event) {
+func (s sequence) event(e *observe.Event) {
 	switch {
-	case e.Kind != mrtr.HandlerEntered:
+	case e.Kind != observe.HandlerEntered:
 	case e.Handler == "":
 		s.said(inside, "▸ handler entered, from the top")
 	default:

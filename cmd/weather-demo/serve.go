@@ -21,6 +21,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/page"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -77,9 +79,9 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	}
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	opts := &mrtr.Options{Observer: log, State: proof.state()}
+	opts := &mrtr.Options{Listener: observe.With(log), State: proof.state()}
 	if *remember != "" {
-		opts.Store = store.NewMemory(nil)
+		opts.Durable = durable.In(store.NewMemory(nil), nil)
 	}
 	rt, err := newRuntime(opts, log, *address != "")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // serveLog logs one line for each round. It never logs an answer or a state.
@@ -39,18 +39,18 @@ func (l *serveLog) round(call string, round int, tool, outcome string, took time
 }
 
 // Observe logs the rounds that reach the engine.
-func (l *serveLog) Observe(ctx context.Context, e mrtr.Event) {
+func (l *serveLog) Observe(ctx context.Context, e observe.Event) {
 	outcome := ""
 	switch e.Kind {
-	case mrtr.QuestionsAsked:
+	case observe.QuestionsAsked:
 		outcome = strings.TrimSpace("asked " + strings.Join(e.Questions, ", "))
-	case mrtr.CallCompleted:
+	case observe.CallCompleted:
 		outcome = "completed"
-	case mrtr.CallStopped:
+	case observe.CallStopped:
 		outcome = "stopped: " + weather.ErrorType(e.Err)
-	case mrtr.RoundRepeated:
+	case observe.RoundRepeated:
 		outcome = "answered again, nothing was run"
-	case mrtr.StateRefused, mrtr.CallAbandoned, mrtr.RoundRefused, mrtr.RoundUnknown:
+	case observe.StateRefused, observe.CallAbandoned, observe.RoundRefused, observe.RoundUnknown:
 		outcome = string(e.Kind) + ": " + e.Reason
 	default:
 		return

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // tracer prints the messages of a call.
@@ -21,9 +21,9 @@ func (t tracer) moment(m moment) {
 		t.message("client ◀── server", m.toClient, m.inspect)
 	case m.audited != "":
 		fmt.Fprintf(t, "%s\n\n", t.effect("● audit: "+m.audited))
-	case m.event.Kind == mrtr.HandlerEntered && m.event.Handler != "":
+	case m.event.Kind == observe.HandlerEntered && m.event.Handler != "":
 		fmt.Fprintf(t, "▸ step %s\n\n", m.event.Handler)
-	case m.event.Kind == mrtr.HandlerEntered:
+	case m.event.Kind == observe.HandlerEntered:
 		fmt.Fprint(t, "▸ handler entered, from the top\n\n")
 	}
 }

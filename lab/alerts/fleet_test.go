@@ -24,6 +24,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -87,11 +89,11 @@ func (f *site) start(name string) *instance {
 	logger := slog.New(slog.NewTextHandler(&f.log, nil)).With("instance", name)
 	i.observer, err = otelmrtr.New(&otelmrtr.Options{
 		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(f.spans)), MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)),
-		Keys: metricNames, Next: mrtr.LogObserver(logger, &mrtr.LogOptions{Principals: true}),
+		Keys: metricNames, Next: observe.Log(logger, &observe.LogOptions{Principals: true}),
 	})
 	require.NoError(f.t, err)
 	i.rt, err = mrtr.New(&mrtr.Options{
-		Observer: i.observer, Store: f.store, State: &statecodec.Options{Keys: f.keys},
+		Listener: observe.With(i.observer), Store: f.store, State: &statecodec.Options{Keys: f.keys},
 		Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
 	})
 	require.NoError(f.t, err)
@@ -125,9 +127,9 @@ var (
 )
 
 func (f *site) addTools(i *instance) {
-	held := func(q mrtr.Question[string], effect string) mrtr.LinearFunc[none, said] {
+	held := func(q mrtr.Question[string], effect string) linear.Func[none, said] {
 		return func(ctx context.Context, c *mrtr.Call, _ none) (said, error) {
-			v, err := mrtr.Ask(ctx, c, q)
+			v, err := linear.Ask(ctx, c, q)
 			if err != nil {
 				return said{}, err
 			}
@@ -147,8 +149,8 @@ func (f *site) addTools(i *instance) {
 	add := func(name string, s mrtr.Style[none, said], opts *mrtr.HandlerOptions) {
 		mcp.AddTool(i.server, &mcp.Tool{Name: name}, mrtr.Tool(i.rt, s, opts))
 	}
-	add("book", mrtr.Coroutine(held(seat, "pay")), nil)
-	add("survey", mrtr.Resumable(held(topic, "note")), nil)
+	add("book", linear.Coroutine(held(seat, "pay")), nil)
+	add("survey", linear.Resumable(held(topic, "note")), nil)
 	add("refund", guarded("refund", func() error { return nil }), nil)
 	add("charge", guarded("charge", func() error { return io.ErrUnexpectedEOF }), nil)
 	add("export", mrtr.Native(func(_ context.Context, c *mrtr.Call, _ none) (*mrtr.IncompleteResult, said, error) {

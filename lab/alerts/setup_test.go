@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -17,12 +18,12 @@ func observed(server *mcp.Server, logger *slog.Logger) (*mrtr.Runtime, http.Hand
 	observer, err := otelmrtr.New(&otelmrtr.Options{
 		Public: true,                               // strangers reach this endpoint
 		Keys:   []string{"seat", "sure", "charge"}, // of questions and effects
-		Next:   mrtr.LogObserver(logger, &mrtr.LogOptions{Principals: true}),
+		Next:   observe.Log(logger, &observe.LogOptions{Principals: true}),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	rt, err := mrtr.New(&mrtr.Options{Observer: observer})
+	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observer)})
 	if err != nil {
 		return nil, nil, err
 	}

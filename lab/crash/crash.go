@@ -21,7 +21,7 @@ import (
 
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
 )
@@ -74,7 +74,7 @@ func (b *Backend) Run(t *testing.T) {
 func at(address string) func() string { return func() string { return address } }
 
 // remember is how instances of this process do.
-var remember = mrtr.RememberOptions{Lease: lease, Patience: outagePatience, Wait: 2 * lease}
+var remember = durable.Options{Lease: lease, Patience: outagePatience, Wait: 2 * lease}
 
 // Main runs the tests, or serves calls on one of the backends if a test started this
 // process for that. It returns the code to exit with.

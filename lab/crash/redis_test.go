@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/lab/fleet"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/redisstore"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -64,7 +64,7 @@ func TestTripsOfARound(t *testing.T) {
 		}
 		return n
 	}
-	hour := mrtr.RememberOptions{Lease: time.Hour} // no other sign of life falls into a round
+	hour := durable.Options{Lease: time.Hour} // no other sign of life falls into a round
 	shop := fleet.NewInstances(t).One(t, openRedis(t, client), hour, nil)
 	send := func(order string, times int) (each []int) {
 		request, err := shop.Ask(t.Context(), order)

@@ -18,6 +18,10 @@ import (
 
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
@@ -57,9 +61,9 @@ func (j job) serve() error {
 	}
 	rt, err := mrtr.New(&mrtr.Options{
 		Store:    rounds,
-		Remember: &mrtr.RememberOptions{Lease: j.Lease, Patience: j.Lease / 5},
+		Remember: &durable.Options{Lease: j.Lease, Patience: j.Lease / 5},
 		State:    &statecodec.Options{Keys: []statecodec.Key{key}, Instance: j.Name},
-		Observer: mrtr.LogObserver(logger),
+		Listener: observe.With(observe.Log(logger)),
 	})
 	if err != nil {
 		return err
@@ -154,7 +158,7 @@ func (s *shop) linear(ctx context.Context, c *mrtr.Call, in order) (receipt, err
 		return receipt{}, err
 	}
 	c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
-	if _, err := mrtr.Ask(ctx, c, confirm); err != nil {
+	if _, err := linear.Ask(ctx, c, confirm); err != nil {
 		return receipt{}, err
 	}
 	return mrtr.Once(ctx, c, "charge", func(ctx context.Context, _ string) (receipt, error) { return s.charge(ctx, in) })
@@ -182,12 +186,12 @@ func (s *shop) guarded(noted bool) mrtr.Style[order, receipt] {
 }
 
 func (s *shop) steps() mrtr.Style[order, receipt] {
-	var list mrtr.Steps[order, receipt]
-	mrtr.DoStep(&list, "hold", func(ctx context.Context, at *mrtr.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
-	list.OnStop("hold", func(_ context.Context, at *mrtr.At[order], _ string, _ error) error { return s.release(at.In) })
-	mrtr.AskQuestion(&list, "pay", confirm)
-	paid := mrtr.DoStep(&list, "charge", func(ctx context.Context, at *mrtr.At[order], _ string) (receipt, error) { return s.charge(ctx, at.In) })
-	list.End(func(_ context.Context, at *mrtr.At[order]) (receipt, error) { return paid.Of(at), nil })
+	var list steps.List[order, receipt]
+	steps.Do(&list, "hold", func(ctx context.Context, at *steps.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
+	list.OnStop("hold", func(_ context.Context, at *steps.At[order], _ string, _ error) error { return s.release(at.In) })
+	steps.Always(&list, confirm)
+	paid := steps.Do(&list, "charge", func(ctx context.Context, at *steps.At[order], _ string) (receipt, error) { return s.charge(ctx, at.In) })
+	list.End(func(_ context.Context, at *steps.At[order]) (receipt, error) { return paid.Of(at), nil })
 	return list.MustBuild()
 }
 
@@ -197,8 +201,8 @@ func (s *shop) styles() map[string]mrtr.Style[order, receipt] {
 		"native":    s.guarded(false),
 		"once":      s.guarded(true),
 		"steps":     s.steps(),
-		"journal":   mrtr.Journal(s.linear),
-		"resumable": mrtr.Resumable(s.linear),
-		"coroutine": mrtr.Coroutine(s.linear),
+		"journal":   linear.Journal(s.linear),
+		"resumable": linear.Resumable(s.linear),
+		"coroutine": linear.Coroutine(s.linear),
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // The three tools that docs/styles.md works through.
@@ -53,29 +55,29 @@ type account struct {
 }
 
 func onboarding(done *did) mrtr.Style[newcomer, account] {
-	text := func(key, message string) func(context.Context, *mrtr.At[newcomer]) (mrtr.Question[string], error) {
-		return func(context.Context, *mrtr.At[newcomer]) (mrtr.Question[string], error) {
+	text := func(key, message string) func(context.Context, *steps.At[newcomer]) (mrtr.Question[string], error) {
+		return func(context.Context, *steps.At[newcomer]) (mrtr.Question[string], error) {
 			return mrtr.Elicit[string](key, message), nil
 		}
 	}
-	var b mrtr.Steps[newcomer, account]
-	email := mrtr.AskStep(&b, "email", text("email", "Your email?"))
-	role := mrtr.AskAlso(&b, "role", text("role", "Your role?")) // in the same round
-	team := mrtr.AskAlso(&b, "team", text("team", "Your team?"))
-	plan := mrtr.AskStep(&b, "plan", text("plan", "Which plan?")) // in the next one
-	seats := mrtr.AskAlso(&b, "seats", text("seats", "How many seats?"))
-	id := mrtr.DoStep(&b, "account", func(_ context.Context, at *mrtr.At[newcomer], idem string) (string, error) {
+	var b steps.List[newcomer, account]
+	email := steps.Ask(&b, "email", text("email", "Your email?"))
+	role := steps.Ask(&b, "role", text("role", "Your role?")).Together() // in the same round
+	team := steps.Ask(&b, "team", text("team", "Your team?")).Together()
+	plan := steps.Ask(&b, "plan", text("plan", "Which plan?")) // in the next one
+	seats := steps.Ask(&b, "seats", text("seats", "How many seats?")).Together()
+	id := steps.Do(&b, "account", func(_ context.Context, at *steps.At[newcomer], idem string) (string, error) {
 		done.add("account for %s", email.Of(at)) // once, because of its place; idem goes to the accounts service
 		return "account of " + at.In.Name, nil
 	})
-	theme := mrtr.AskStep(&b, "theme", text("theme", "Which theme?"))
-	language := mrtr.AskAlso(&b, "language", text("language", "Which language?"))
-	news := mrtr.AskAlso(&b, "news", text("news", "Which news?"))
-	first := mrtr.AskStep(&b, "first", text("first", "Which first project?"))
-	invites := mrtr.AskAlso(&b, "invites", text("invites", "Whom to invite?"))
-	b.End(func(_ context.Context, at *mrtr.At[newcomer]) (account, error) {
+	theme := steps.Ask(&b, "theme", text("theme", "Which theme?"))
+	language := steps.Ask(&b, "language", text("language", "Which language?")).Together()
+	news := steps.Ask(&b, "news", text("news", "Which news?")).Together()
+	first := steps.Ask(&b, "first", text("first", "Which first project?"))
+	invites := steps.Ask(&b, "invites", text("invites", "Whom to invite?")).Together()
+	b.End(func(_ context.Context, at *steps.At[newcomer]) (account, error) {
 		n := 0
-		for _, step := range []mrtr.Step[string]{email, role, team, plan, seats, theme, language, news, first, invites} {
+		for _, step := range []steps.Step[string]{email, role, team, plan, seats, theme, language, news, first, invites} {
 			if step.Of(at) != "" {
 				n++
 			}
@@ -97,11 +99,11 @@ func andNext(turn int) mrtr.Question[string] {
 	return mrtr.Elicit[string](fmt.Sprintf("next-%d", turn), "And next?")
 }
 
-func wizard(done *did) mrtr.LinearFunc[goal, outcome] {
+func wizard(done *did) linear.Func[goal, outcome] {
 	return func(ctx context.Context, c *mrtr.Call, in goal) (outcome, error) {
 		var out outcome
 		for turn := 1; turn <= 8; turn++ { // nine rounds is the limit, and a misfit takes one too
-			next, err := mrtr.Ask(ctx, c, andNext(turn))
+			next, err := linear.Ask(ctx, c, andNext(turn))
 			if err != nil {
 				return outcome{}, err
 			}
@@ -145,7 +147,7 @@ func TestToolsOfTheStylesDocument(t *testing.T) {
 			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, onboarding(&onboarded), nil))
 		}, newcomer{"Ada"}, ada, 5, `{"id":"account of Ada","answers":10}`, &onboarded, did{"account for x"}},
 		{"a wizard", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Coroutine(wizard(&wizarded)), nil))
+			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, linear.Coroutine(wizard(&wizarded)), nil))
 		}, goal{"a house"}, turns, 4, `{"steps":["PLAN","BUILD"]}`, &wizarded, did{"plan", "build"}},
 	}
 	for _, c := range cases {

@@ -10,6 +10,10 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // costTable shows how the cost of a call grows with its questions.
@@ -55,8 +59,8 @@ var surveys = []survey{
 	{"E", "native", surveyNative},
 	{"F", "once", surveyOnce},
 	{"G", "steps", surveySteps},
-	{"H", "coroutine", surveyLinear(mrtr.Coroutine[struct{}, total])},
-	{"J", "journal", surveyLinear(mrtr.Journal[struct{}, total])},
+	{"H", "coroutine", surveyLinear(linear.Coroutine[struct{}, total])},
+	{"J", "journal", surveyLinear(linear.Journal[struct{}, total])},
 	{"K", "given", surveyGiven},
 }
 
@@ -64,8 +68,8 @@ var surveys = []survey{
 type bill struct{ requests, entered, saved, state int }
 
 // Observe counts the calls of the author's functions.
-func (b *bill) Observe(_ context.Context, e mrtr.Event) {
-	if e.Kind == mrtr.HandlerEntered {
+func (b *bill) Observe(_ context.Context, e observe.Event) {
+	if e.Kind == observe.HandlerEntered {
 		b.entered++
 	}
 }
@@ -77,7 +81,7 @@ func (s survey) bill(t *testing.T, n int) (*bill, *wire.Outcome) {
 	for i := range n {
 		questions = append(questions, mrtr.Elicit[int](fmt.Sprintf("q%d", i+1), fmt.Sprintf("Question %d?", i+1)))
 	}
-	client := connected(t, &mrtr.Options{Observer: b}, func(server *mcp.Server, rt *mrtr.Runtime) {
+	client := connected(t, &mrtr.Options{Listener: observe.With(b)}, func(server *mcp.Server, rt *mrtr.Runtime) {
 		mrtr.AddTool(server, &mcp.Tool{Name: "survey"}, mrtr.Tool(rt, s.style(questions, func(int) { b.saved++ }), nil))
 	})
 	out, err := client.Call(t.Context(), "survey", struct{}{}, wire.Answers{"*": wire.Value(1)})
@@ -126,17 +130,17 @@ func surveyOnce(questions []mrtr.Question[int], save func(int)) mrtr.Style[struc
 }
 
 func surveySteps(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-	var b mrtr.Steps[struct{}, total]
-	var answers []mrtr.Step[int]
+	var b steps.List[struct{}, total]
+	var answers []steps.Step[int]
 	for _, q := range questions {
-		answer := mrtr.AskQuestion(&b, q.Key(), q)
-		mrtr.DoStep(&b, "save-"+q.Key(), func(_ context.Context, at *mrtr.At[struct{}], _ string) (bool, error) {
+		answer := steps.Always(&b, q)
+		steps.Do(&b, "save-"+q.Key(), func(_ context.Context, at *steps.At[struct{}], _ string) (bool, error) {
 			save(answer.Of(at))
 			return true, nil
 		})
 		answers = append(answers, answer)
 	}
-	b.End(func(_ context.Context, at *mrtr.At[struct{}]) (t total, err error) {
+	b.End(func(_ context.Context, at *steps.At[struct{}]) (t total, err error) {
 		for _, answer := range answers {
 			t.Sum += answer.Of(at)
 		}
@@ -147,13 +151,13 @@ func surveySteps(questions []mrtr.Question[int], save func(int)) mrtr.Style[stru
 
 // surveyGiven asks all questions in one round, since none depends on another.
 func surveyGiven(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
-	var answers []mrtr.Given[struct{}, int]
-	var all []mrtr.AnyGiven[struct{}]
+	var answers []given.Answer[struct{}, int]
+	var all []given.Any[struct{}]
 	for _, q := range questions {
-		answer := mrtr.ResolveQuestion[struct{}](q)
+		answer := given.Always[struct{}](q)
 		answers, all = append(answers, answer), append(all, answer)
 	}
-	return mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ struct{}) (t total, err error) {
+	return given.All(func(_ context.Context, c *mrtr.Call, _ struct{}) (t total, err error) {
 		for _, answer := range answers {
 			save(answer.Of(c))
 			t.Sum += answer.Of(c)
@@ -162,11 +166,11 @@ func surveyGiven(questions []mrtr.Question[int], save func(int)) mrtr.Style[stru
 	}, all...)
 }
 
-func surveyLinear(style func(mrtr.LinearFunc[struct{}, total]) mrtr.Style[struct{}, total]) func([]mrtr.Question[int], func(int)) mrtr.Style[struct{}, total] {
+func surveyLinear(style func(linear.Func[struct{}, total]) mrtr.Style[struct{}, total]) func([]mrtr.Question[int], func(int)) mrtr.Style[struct{}, total] {
 	return func(questions []mrtr.Question[int], save func(int)) mrtr.Style[struct{}, total] {
 		return style(func(ctx context.Context, c *mrtr.Call, _ struct{}) (t total, err error) {
 			for _, q := range questions {
-				answer, err := mrtr.Ask(ctx, c, q)
+				answer, err := linear.Ask(ctx, c, q)
 				if err != nil {
 					return t, err
 				}

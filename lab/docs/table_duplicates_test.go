@@ -12,6 +12,10 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -51,9 +55,9 @@ var survivors = []survivor{
 	{"E", "native", options.Native, laterGuards(audited)},
 	{"F", "once", options.Once, laterGuards(auditedOnce)},
 	{"G", "steps", options.Steps, laterSteps},
-	{"H", "coroutine", options.Coroutine, laterLinear(mrtr.Coroutine[options.Query, options.Report])},
-	{"J", "journal", options.Journal, laterLinear(mrtr.Journal[options.Query, options.Report])},
-	{"HJ", "resumable", options.Resumable, laterLinear(mrtr.Resumable[options.Query, options.Report])},
+	{"H", "coroutine", options.Coroutine, laterLinear(linear.Coroutine[options.Query, options.Report])},
+	{"J", "journal", options.Journal, laterLinear(linear.Journal[options.Query, options.Report])},
+	{"HJ", "resumable", options.Resumable, laterLinear(linear.Resumable[options.Query, options.Report])},
 	{"K", "given", options.Given, laterGiven},
 	{"A", "sse_shim", options.SSEShim, laterGuards(audited)},
 	{"C", "version_branch", options.VersionBranch, laterGuards(audited)},
@@ -116,8 +120,8 @@ func (v survivor) meets(t *testing.T, befalls incident) string {
 // response is sent.
 type lastStop struct{ err error }
 
-func (s *lastStop) Observe(_ context.Context, e mrtr.Event) {
-	if e.Kind == mrtr.CallStopped {
+func (s *lastStop) Observe(_ context.Context, e observe.Event) {
+	if e.Kind == observe.CallStopped {
 		s.err = e.Err
 	}
 }
@@ -170,25 +174,25 @@ func laterGuards(record auditing) maker {
 }
 
 func laterSteps(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	var b mrtr.Steps[options.Query, options.Report]
-	units := mrtr.AskQuestion(&b, "units", options.Units)
-	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+	var b steps.List[options.Query, options.Report]
+	units := steps.Always(&b, options.Units)
+	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[options.Query]) (mrtr.Question[string], error) {
 		return options.WhichPlace(at.In.Location)
 	})
-	mrtr.DoStep(&b, "audit", func(ctx context.Context, at *mrtr.At[options.Query], idem string) (bool, error) {
+	steps.Do(&b, "audit", func(ctx context.Context, at *steps.At[options.Query], idem string) (bool, error) {
 		audit.Record(place.Of(at))
 		return true, nil
 	})
-	b.End(func(ctx context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
+	b.End(func(ctx context.Context, at *steps.At[options.Query]) (options.Report, error) {
 		return options.NewReport(place.Of(at), units.Of(at)), nil
 	})
 	return mrtr.Tool(rt, b.MustBuild(), nil)
 }
 
-func laterLinear(style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr.Style[options.Query, options.Report]) maker {
+func laterLinear(style func(linear.Func[options.Query, options.Report]) mrtr.Style[options.Query, options.Report]) maker {
 	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 		return mrtr.Tool(rt, style(func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
-			units, err := mrtr.Ask(ctx, c, options.Units)
+			units, err := linear.Ask(ctx, c, options.Units)
 			if err != nil {
 				return options.Report{}, err
 			}
@@ -196,7 +200,7 @@ func laterLinear(style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr
 			if err != nil {
 				return options.Report{}, err
 			}
-			place, err := mrtr.Ask(ctx, c, which)
+			place, err := linear.Ask(ctx, c, which)
 			if err != nil {
 				return options.Report{}, err
 			}
@@ -206,11 +210,11 @@ func laterLinear(style func(mrtr.LinearFunc[options.Query, options.Report]) mrtr
 }
 
 func laterGiven(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	units := mrtr.ResolveQuestion[options.Query](options.Units)
-	place := mrtr.ResolveAfter(units, "place", func(_ context.Context, q options.Query, _ string) (mrtr.Question[string], error) {
+	units := given.Always[options.Query](options.Units)
+	place := given.After(units, "place", func(_ context.Context, q options.Query, _ string) (mrtr.Question[string], error) {
 		return options.WhichPlace(q.Location)
 	})
-	return mrtr.Tool(rt, mrtr.Given2(place, units, func(_ context.Context, _ *mrtr.Call, _ options.Query, place, units string) (options.Report, error) {
+	return mrtr.Tool(rt, given.Handler2(place, units, func(_ context.Context, _ *mrtr.Call, _ options.Query, place, units string) (options.Report, error) {
 		audit.Record(place)
 		return options.NewReport(place, units), nil
 	}), nil)

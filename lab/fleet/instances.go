@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -30,7 +31,7 @@ func NewInstances(t testing.TB) *Instances {
 }
 
 // Start serves tools from a store until the test ends. Its faults are those of package fault.
-func (in *Instances) Start(t testing.TB, s store.Store, remember mrtr.RememberOptions, tools map[string]Row, reach func(order, place string)) (*mrtr.Runtime, *wire.Client) {
+func (in *Instances) Start(t testing.TB, s store.Store, remember durable.Options, tools map[string]Row, reach func(order, place string)) (*mrtr.Runtime, *wire.Client) {
 	rt, server, err := newServer(&mrtr.Options{Store: s, Remember: &remember}, in.key, &Shop{Ledger: in.Ledger, Reach: reach}, tools)
 	fault.Check(err)
 	conn := fault.Must(wire.Connect(t.Context(), server, &wire.Options{Unrecorded: true}))
@@ -43,7 +44,7 @@ func (in *Instances) Start(t testing.TB, s store.Store, remember mrtr.RememberOp
 
 // One serves the journal, to the client that it returns. Hook, if set, runs when the effect
 // has ended.
-func (in *Instances) One(t testing.TB, s store.Store, remember mrtr.RememberOptions, hook func()) *Client {
+func (in *Instances) One(t testing.TB, s store.Store, remember durable.Options, hook func()) *Client {
 	client := &Client{Tool: ToolName}
 	require.NoError(t, fault.Caught(func() {
 		_, client.Conn = in.Start(t, s, remember, map[string]Row{ToolName: Find("journal")}, func(_, place string) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -70,7 +72,7 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 	if j.Unsteady {
 		s = Tapped{Store: s, Around: unsteady}
 	}
-	opts := &mrtr.Options{Store: Tapped{Store: s, Around: trap.around}, Remember: &mrtr.RememberOptions{Lease: j.Lease, MaxAttempts: j.Tries}}
+	opts := &mrtr.Options{Store: Tapped{Store: s, Around: trap.around}, Remember: &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries}}
 	if j.Takers != "" {
 		opts.Observer = taker(j.Takers)
 	}
@@ -105,8 +107,8 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 // after it.
 type taker Ledger
 
-func (k taker) Observe(_ context.Context, e mrtr.Event) {
-	if e.Kind != mrtr.RoundTakenOver || rand.IntN(2) == 0 {
+func (k taker) Observe(_ context.Context, e observe.Event) {
+	if e.Kind != observe.RoundTakenOver || rand.IntN(2) == 0 {
 		return
 	}
 	time.AfterFunc(rand.N(EffectTime+EffectTime/2), func() {

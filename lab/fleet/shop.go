@@ -143,16 +143,16 @@ var (
 
 type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
 
-func linear(shop *Shop, pay payment) mrtr.LinearFunc[Order, Receipt] {
+func linear(shop *Shop, pay payment) linear.Func[Order, Receipt] {
 	return func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
-		if _, err := mrtr.Ask(ctx, c, mayPay); err != nil {
+		if _, err := linear.Ask(ctx, c, mayPay); err != nil {
 			return Receipt{}, err
 		}
 		shop.reach(in.Order, BeforeTheEffect)
 		receipt, err := pay(ctx, c, in.Order)
 		shop.reach(in.Order, AfterTheEffect)
 		if err == nil && shop.Mails {
-			_, err = mrtr.Ask(ctx, c, mayMail)
+			_, err = linear.Ask(ctx, c, mayMail)
 		}
 		return receipt, err
 	}
@@ -176,23 +176,23 @@ func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
 }
 
 func steps(shop *Shop) mrtr.Style[Order, Receipt] {
-	var list mrtr.Steps[Order, Receipt]
+	var list steps.List[Order, Receipt]
 	at := func(name, place string) {
-		mrtr.AskStep(&list, name, func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
+		steps.Ask(&list, name, func(_ context.Context, at *steps.At[Order]) (mrtr.Question[string], error) {
 			shop.reach(at.In.Order, place)
 			return mrtr.Known(""), nil
 		})
 	}
-	mrtr.AskQuestion(&list, "pay", mayPay)
+	steps.Always(&list, mayPay)
 	at("before", BeforeTheEffect)
-	receipt := mrtr.DoStep(&list, "take", func(ctx context.Context, at *mrtr.At[Order], idem string) (Receipt, error) {
+	receipt := steps.Do(&list, "take", func(ctx context.Context, at *steps.At[Order], idem string) (Receipt, error) {
 		return shop.Pay(ctx, at.In.Order, idem)
 	})
 	at("after", AfterTheEffect)
 	if shop.Mails {
-		mrtr.AskQuestion(&list, "mail", mayMail)
+		steps.Always(&list, mayMail)
 	}
-	list.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
+	list.End(func(_ context.Context, at *steps.At[Order]) (Receipt, error) { return receipt.Of(at), nil })
 	return list.MustBuild()
 }
 
@@ -215,7 +215,7 @@ func check(shop *Shop) *mrtr.EffectOptions[Receipt] {
 
 func again(*Shop) *mrtr.EffectOptions[Receipt] { return &mrtr.EffectOptions[Receipt]{Again: true} }
 
-type linearStyle func(mrtr.LinearFunc[Order, Receipt]) mrtr.Style[Order, Receipt]
+type linearStyle func(linear.Func[Order, Receipt]) mrtr.Style[Order, Receipt]
 
 func (style linearStyle) of(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
 	return func(shop *Shop) mrtr.Style[Order, Receipt] { return style(linear(shop, once(shop, opts))) }
@@ -236,17 +236,17 @@ var Rows = []Row{
 	}},
 	{Name: "once", Style: guards(nil)},
 	{Name: "once + InterruptedAgain", Opts: interrupted, Style: guards(nil)},
-	{Name: "coroutine", Style: linearStyle(mrtr.Coroutine[Order, Receipt]).of(nil)},
+	{Name: "coroutine", Style: linearStyle(linear.Coroutine[Order, Receipt]).of(nil)},
 	{Name: "steps", Style: steps},
-	{Name: "journal", Style: linearStyle(mrtr.Journal[Order, Receipt]).of(nil)},
-	{Name: "journal + Check", Style: linearStyle(mrtr.Journal[Order, Receipt]).of(check)},
-	{Name: "journal + Again", Twice: true, Style: linearStyle(mrtr.Journal[Order, Receipt]).of(again)},
-	{Name: "resumable", Style: linearStyle(mrtr.Resumable[Order, Receipt]).of(nil)},
+	{Name: "journal", Style: linearStyle(linear.Journal[Order, Receipt]).of(nil)},
+	{Name: "journal + Check", Style: linearStyle(linear.Journal[Order, Receipt]).of(check)},
+	{Name: "journal + Again", Twice: true, Style: linearStyle(linear.Journal[Order, Receipt]).of(again)},
+	{Name: "resumable", Style: linearStyle(linear.Resumable[Order, Receipt]).of(nil)},
 }
 
 // MoreRows are in no table.
 var MoreRows = []Row{
-	{Name: "resumable + Check", Style: linearStyle(mrtr.Resumable[Order, Receipt]).of(check)},
+	{Name: "resumable + Check", Style: linearStyle(linear.Resumable[Order, Receipt]).of(check)},
 	{Name: "once + Check + InterruptedAgain", Opts: interrupted, Style: guards(check)},
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -86,12 +87,12 @@ func TestAnOpenerInAnotherLanguageReadsAState(t *testing.T) {
 		Receipt string `json:"receipt"`
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, input in) (out, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "pay"}, mrtr.Tool(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, input in) (out, error) {
 		hold, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return "hold \"1\"\n", nil })
 		if err != nil {
 			return out{}, err
 		}
-		_, err = mrtr.Ask(ctx, c, mrtr.Confirm("pay", fmt.Sprintf("Pay %d?\n{\"now\"}", input.Sum)))
+		_, err = linear.Ask(ctx, c, mrtr.Confirm("pay", fmt.Sprintf("Pay %d?\n{\"now\"}", input.Sum)))
 		return out{hold}, err
 	}), nil))
 	client, err := wire.Connect(t.Context(), server, nil)

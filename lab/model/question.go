@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
 )
 
 // medium is how a question reaches its user, and so the capability it needs.
@@ -51,11 +52,11 @@ type wording struct {
 	given func(after givenText) givenText
 }
 
-type givenText = mrtr.Given[input, string]
+type givenText = given.Answer[input, string]
 
 type (
-	steps = mrtr.Steps[input, output]
-	at    = mrtr.At[input]
+	steps = steps.List[input, output]
+	at    = steps.At[input]
 )
 
 func word[T any](message string, q mrtr.Question[T], show func(T) string) wording {
@@ -81,7 +82,7 @@ func word[T any](message string, q mrtr.Question[T], show func(T) string) wordin
 		},
 		step: func(list *steps, also bool) func(*at) string {
 			ask := func(context.Context, *at) (mrtr.Question[T], error) { return q, nil }
-			add := mrtr.AskStep[input, output, T]
+			add := steps.Ask[input, output, T]
 			if also {
 				add = mrtr.AskAlso[input, output, T]
 			}
@@ -89,8 +90,8 @@ func word[T any](message string, q mrtr.Question[T], show func(T) string) wordin
 			return func(at *at) string { return show(step.Of(at)) }
 		},
 		given: func(after givenText) givenText {
-			answer := mrtr.ResolveAfter(after, q.Key(), func(context.Context, input, string) (mrtr.Question[T], error) { return q, nil })
-			return mrtr.ResolveAfter(answer, q.Key()+".text", func(_ context.Context, _ input, v T) (mrtr.Question[string], error) {
+			answer := given.After(after, q.Key(), func(context.Context, input, string) (mrtr.Question[T], error) { return q, nil })
+			return given.After(answer, q.Key()+".text", func(_ context.Context, _ input, v T) (mrtr.Question[string], error) {
 				return mrtr.Known(show(v)), nil
 			})
 		},

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 type input struct {
@@ -26,11 +29,11 @@ func (t *tool) build(d *door, w int) style {
 	case stepList:
 		return t.steps(d, w)
 	case coroutine:
-		return mrtr.Coroutine(t.linear(d, w))
+		return linear.Coroutine(t.linear(d, w))
 	case journal:
-		return mrtr.Journal(t.linear(d, w))
+		return linear.Journal(t.linear(d, w))
 	case resumable:
-		return mrtr.Resumable(t.linear(d, w))
+		return linear.Resumable(t.linear(d, w))
 	case answered:
 		return t.given(d, w)
 	case versions:
@@ -122,7 +125,7 @@ const undoable = "hold"
 var quit = &mrtr.Error{Reason: mrtr.Declined, Detail: "the user does not want it"}
 
 // linear is the tool as linear code.
-func (t *tool) linear(d *door, w int) mrtr.LinearFunc[input, output] {
+func (t *tool) linear(d *door, w int) linear.Func[input, output] {
 	return func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
 		told := make(told, len(t.plan.items))
 		for _, i := range t.order() {
@@ -139,7 +142,7 @@ func (t *tool) linear(d *door, w int) mrtr.LinearFunc[input, output] {
 			if len(it.ask) == 0 {
 				continue
 			}
-			if err := mrtr.AskAll(ctx, c, asking(it.ask, w)...); err != nil {
+			if err := linear.AskAll(ctx, c, asking(it.ask, w)...); err != nil {
 				return output{}, err
 			}
 			for _, q := range it.ask {
@@ -154,7 +157,7 @@ func (t *tool) linear(d *door, w int) mrtr.LinearFunc[input, output] {
 // given is the tool with its answers given. The questions of an item depend on those of
 // the item before, so that they go out in the same rounds as in the other styles.
 func (t *tool) given(d *door, w int) style {
-	before := mrtr.Resolve("begin", func(context.Context, input) (mrtr.Question[string], error) { return mrtr.Known(""), nil })
+	before := given.Question("begin", func(context.Context, input) (mrtr.Question[string], error) { return mrtr.Known(""), nil })
 	texts := map[*question]givenText{}
 	for _, i := range t.order() {
 		asks := t.plan.items[i].ask
@@ -173,7 +176,7 @@ func (t *tool) given(d *door, w int) style {
 			panic("an item asks more questions than an answer can depend on")
 		}
 	}
-	return mrtr.GivenAll(func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
+	return given.All(func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
 		told := make(told, len(t.plan.items))
 		for _, i := range t.order() {
 			it := t.plan.items[i]
@@ -216,13 +219,13 @@ func (t *tool) overSession(d *door, w int) mrtr.GuardedFunc[input, output] {
 func (t *tool) steps(d *door, w int) style {
 	var list steps
 	reads := make([]func(told, *at), len(t.plan.items))
-	ran := map[string]mrtr.Step[int]{}
+	ran := map[string]steps.Step[int]{}
 	for _, i := range t.order() {
 		it := t.plan.items[i]
 		if it.effect != "" {
 			step, ok := ran[it.effect]
 			if !ok {
-				step = mrtr.DoStep(&list, it.effect, func(ctx context.Context, at *at, idem string) (int, error) {
+				step = steps.Do(&list, it.effect, func(ctx context.Context, at *at, idem string) (int, error) {
 					return d.serve(ctx, at.Call, it.effect, idem)
 				}, it.options(d))
 				ran[it.effect] = step

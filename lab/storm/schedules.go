@@ -19,7 +19,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/lab/fleet"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
 )
@@ -101,7 +101,7 @@ func (s Schedules) storm(t *testing.T, subject *storetest.Subject, seed uint64) 
 		}
 		started++
 		i := &Instance{Weather: &fleet.Weather{}, End: func() {}}
-		remember := mrtr.RememberOptions{Lease: lease, Wait: 5 * s.Lease, MaxAttempts: 50}
+		remember := durable.Options{Lease: lease, Wait: 5 * s.Lease, MaxAttempts: 50}
 		rt, conn := all.Start(t, fleet.Tapped{Store: handle, Around: i.Weather.Around}, remember, tools, nil)
 		i.Conn, i.Drain = conn, func() { _ = rt.Drain(t.Context()) }
 		return i

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -48,7 +49,7 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 	}
 	linear := func(ctx context.Context, c *mrtr.Call, in shutdownIn) (shutdownOut, error) {
 		complete(c, in)
-		v, err := mrtr.Ask(ctx, c, shutdownQuestion)
+		v, err := linear.Ask(ctx, c, shutdownQuestion)
 		return shutdownOut{v}, err
 	}
 	native := func(_ context.Context, c *mrtr.Call, in shutdownIn) (*mrtr.IncompleteResult, shutdownOut, error) {
@@ -60,9 +61,9 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 		return nil, shutdownOut{v}, nil
 	}
 	mrtr.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(native), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, mrtr.Coroutine(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, mrtr.Journal(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, mrtr.Resumable(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, linear.Coroutine(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, linear.Journal(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, linear.Resumable(linear), nil))
 	return server
 }
 

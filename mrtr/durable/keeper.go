@@ -153,8 +153,10 @@ func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
 // Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until
 // then it ends with its request, and from then on by its own time and by Close alone.
 func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
-	k.forget(t.Name)
-	ctx = context.WithValue(ctx, roundKey{}, &t.Round)
+	if k.listener != nil {
+		at := t.Round
+		ctx = context.WithValue(ctx, roundKey{}, &at)
+	}
 	w := newWork(ctx, t.Round.Principal)
 	go func() {
 		defer close(w.done)
@@ -192,7 +194,7 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	if k.works.orphan(w) {
 		k.tell(ctx, t, mrtr.Entry{Kind: Orphaned})
 	}
-	return mrtr.Outcome{}, ctx.Err()
+	return mrtr.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
 // Later implements [mrtr.Keeper]. The turn is claimed as that of a request is, so that of the
@@ -302,8 +304,9 @@ func (k *Keeper) erase(ctx context.Context, names []string, expires time.Time) (
 
 // tell tells the listener of something that became of a turn.
 func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
-	if k.listener != nil {
-		mrtr.Guard(func() { k.listener.Heard(ctx, t.Round, e) })
+	if l := k.listener; l != nil {
+		at := t.Round
+		mrtr.Guard(func() { l.Heard(ctx, at, e) })
 	}
 }
 

@@ -19,12 +19,13 @@ import (
 // turn claims a turn and runs it, or recalls its outcome.
 func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
 	turn := claim.Turn{
-		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Goes: t.Goes,
+		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Goes: t.Handler,
 	}
 	a, err := k.turns.Take(w, turn)
 	if err != nil {
 		return mrtr.Outcome{}, k.refused(w, err, false)
 	}
+	k.forget(t.Name)
 	if a.Held == nil {
 		return k.recall(w, t, a), nil
 	}
@@ -64,12 +65,12 @@ func (k *Keeper) conclude(ctx context.Context, t mrtr.Turn, turn claim.Turn, n *
 	case errors.Is(broken, claim.ErrFenced):
 		return k.follow(ctx, t, turn)
 	case errors.Is(broken, errGivenUp):
-		return t.GiveUp(n.effects(), whyEnded(ctx)), nil
+		return t.Handler.GiveUp(n.effects(), whyEnded(ctx)), nil
 	case o.Free:
 		n.held.LetGo(ctx, o.Left)
 		return o, nil
 	}
-	b, repeat := t.Write(o)
+	b, repeat := t.Handler.Write(o)
 	if len(b) > k.o.MaxResult+recordOverhead {
 		b = nil
 	}
@@ -90,9 +91,9 @@ func (k *Keeper) conclude(ctx context.Context, t mrtr.Turn, turn claim.Turn, n *
 func (k *Keeper) recall(ctx context.Context, t mrtr.Turn, a claim.Answer) mrtr.Outcome {
 	kind, o := Repeated, mrtr.Outcome{}
 	if a.Unknown {
-		kind, o = Unknown, t.Cut(a.Left)
+		kind, o = Unknown, t.Handler.Cut(a.Left)
 	} else {
-		o = t.Read(a.Result)
+		o = t.Handler.Read(a.Result)
 	}
 	o.Repeated = true
 	k.tell(ctx, t, mrtr.Entry{Kind: kind, Err: o.Err})
@@ -155,35 +156,37 @@ type notes struct {
 	mu     sync.Mutex
 	broken error // the turn can have no outcome of this run any more
 	timer  *time.Timer
-	left   func() []byte
-	busy   func() time.Time
+	of     mrtr.Effects
 }
 
 func (n *notes) Left() []byte { return n.before }
 func (n *notes) CutOff() bool { return n.cutOff }
 
-func (n *notes) Watch(left func() []byte, busy func() time.Time) {
+func (n *notes) Watch(effects mrtr.Effects) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.left, n.busy = left, busy
+	n.of = effects
+}
+
+func (n *notes) watched() mrtr.Effects {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.of
 }
 
 // effects are those of the round as they are.
 func (n *notes) effects() []byte {
-	n.mu.Lock()
-	left := n.left
-	n.mu.Unlock()
-	if left == nil {
-		return n.before
+	if of := n.watched(); of != nil {
+		return of.Left()
 	}
-	return left()
+	return n.before
 }
 
-func (n *notes) Begun(ctx context.Context, left func() []byte) error {
+func (n *notes) Begun(ctx context.Context) error {
 	if err := n.brokenBy(); err != nil {
 		return err
 	}
-	err := n.held.Note(ctx, left())
+	err := n.held.Note(ctx, n.effects())
 	switch {
 	case err == nil:
 		return n.brokenBy()
@@ -197,8 +200,8 @@ func (n *notes) Begun(ctx context.Context, left func() []byte) error {
 	return err
 }
 
-func (n *notes) Ended(left func() []byte) {
-	if n.brokenBy() == nil && !n.held.Ended(left()) {
+func (n *notes) Ended() {
+	if n.brokenBy() == nil && !n.held.Ended(n.effects()) {
 		n.breakBy(claim.ErrFenced)
 	}
 }
@@ -242,11 +245,8 @@ func (n *notes) again(w *work, d time.Duration) {
 // giveUp ends the turn of a handler that did not end with its context, so that it does not hold
 // the turn for ever: no effect of it begins any more. Effects that run have their own time.
 func (n *notes) giveUp(w *work) {
-	n.mu.Lock()
-	busy := n.busy
-	n.mu.Unlock()
-	if busy != nil {
-		if until := busy(); !until.IsZero() && time.Until(until) > -grace {
+	if of := n.watched(); of != nil {
+		if until := of.Busy(); !until.IsZero() && time.Until(until) > -grace {
 			n.again(w, max(time.Until(until), 0)+grace)
 			return
 		}
@@ -260,11 +260,11 @@ func (n *notes) giveUp(w *work) {
 	if over {
 		return
 	}
-	o := n.t.GiveUp(n.effects(), whyEnded(w))
+	o := n.t.Handler.GiveUp(n.effects(), whyEnded(w))
 	if o.Free {
 		n.held.LetGo(context.Background(), o.Left)
 	} else {
-		b, _ := n.t.Write(o)
+		b, _ := n.t.Handler.Write(o)
 		_ = n.held.Finish(context.Background(), b)
 	}
 	w.givenUp <- o

@@ -20,17 +20,11 @@ type Func[In, Out any] func(ctx context.Context, c *mrtr.Call, in In) (Out, erro
 // It returns a [mrtr.UsageError], and asks nothing, when q is wrong, when it is called from
 // another goroutine than the handler's, and in a handler of another style.
 func Ask[T any](ctx context.Context, c *mrtr.Call, q mrtr.Question[T]) (v T, _ error) {
-	for {
-		if err := c.Await(q); err != nil {
-			return v, err
-		}
-		if v, ok := mrtr.Answer(c, q); ok {
-			return v, nil
-		}
-		if err := again(c, q); err != nil {
-			return v, err
-		}
+	if err := c.Await(q); err != nil {
+		return v, err
 	}
+	v, _ = mrtr.Answer(c, q)
+	return v, nil
 }
 
 // AskAll asks several questions in one round. Their answers are read with [mrtr.Answer].

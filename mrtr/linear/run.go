@@ -258,14 +258,13 @@ func (r *run) hand(questions []mrtr.AnyQuestion) {
 	}
 }
 
-// again asks a question whose answer could not be read once more.
-func again(c *mrtr.Call, q mrtr.AnyQuestion) error {
-	r, ok := c.Asker().(*run)
-	if !ok {
-		return mrtr.Misuse("question %q is asked in a handler that cannot wait: read it with Answer and return Need", q.Key())
+// Again implements [mrtr.Asker].
+func (r *run) Again(q mrtr.AnyQuestion) bool {
+	if !onRun() {
+		return false
 	}
 	r.hand([]mrtr.AnyQuestion{q})
-	return nil
+	return true
 }
 
 // match holds the questions against the answers that come next in the history, and reports

@@ -53,8 +53,9 @@ func (a asker) Await(questions []mrtr.AnyQuestion) error {
 	return nil
 }
 
-func (a asker) MayRun(string, int) error { return nil }
-func (a asker) Life() context.Context    { return a.life }
+func (a asker) Again(mrtr.AnyQuestion) bool { return false }
+func (a asker) MayRun(string, int) error    { return nil }
+func (a asker) Life() context.Context       { return a.life }
 
 type unasked struct{ questions []mrtr.AnyQuestion }
 

@@ -14,10 +14,6 @@ type Client struct {
 	// tools, roots. All are false where Era is Unaskable, because nobody needs them
 	// there.
 	Form, URL, Sampling, SamplingTools, Roots bool
-
-	// TextsOnly: its forms show texts and no other inputs. No client declares that. An
-	// operator who knows sets it where a declaration is narrowed.
-	TextsOnly bool
 }
 
 // Narrowed is the client, less the capabilities that are not in to. Nothing is added: the
@@ -26,7 +22,6 @@ func (c Client) Narrowed(to Client) Client {
 	c.Form, c.URL, c.Roots = c.Form && to.Form, c.URL && to.URL, c.Roots && to.Roots
 	c.Sampling = c.Sampling && to.Sampling
 	c.SamplingTools = c.SamplingTools && to.SamplingTools && c.Sampling
-	c.TextsOnly = c.TextsOnly || to.TextsOnly
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 type booking struct {
@@ -53,8 +54,8 @@ func (s seats) find(ctx context.Context, idem string) (b booking, found bool, er
 // every doubt.
 func Example_transaction() {
 	var s seats // with the pool of your database
-	_ = mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
-		chosen, err := mrtr.Ask(ctx, c, seat)
+	_ = linear.Journal(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
+		chosen, err := linear.Ask(ctx, c, seat)
 		if err != nil {
 			return booking{}, err
 		}

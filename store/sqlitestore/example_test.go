@@ -15,6 +15,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
@@ -26,7 +28,7 @@ type booking struct {
 
 // book asks for a seat and charges for it, once.
 func book(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
-	seat, err := mrtr.Ask(ctx, c, mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...))
+	seat, err := linear.Ask(ctx, c, mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...))
 	if err != nil {
 		return booking{}, err
 	}
@@ -52,14 +54,14 @@ func run(ctx context.Context, address, file string, listening func(net.Addr)) er
 	rt, err := mrtr.New(&mrtr.Options{
 		State:    &statecodec.Options{Keys: keys},
 		Store:    rounds,
-		Observer: mrtr.LogObserver(slog.New(slog.DiscardHandler)), // slog.Default() in a real one
+		Listener: observe.With(observe.Log(slog.New(slog.DiscardHandler))), // slog.Default() in a real one
 	})
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Resumable(book), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Resumable(book), nil))
 	return serve.HTTP(ctx, address, server, &serve.Options{Runtime: rt, Listening: listening})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -31,9 +32,9 @@ func startInstance(name string, keys []statecodec.Key) *httptest.Server {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"},
 		&mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(name)}) // of legacy clients
-	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (booking, error) {
 		fmt.Println("asked at", name)
-		chosen, err := mrtr.Ask(ctx, c, seat)
+		chosen, err := linear.Ask(ctx, c, seat)
 		fmt.Println("answered at", name)
 		return booking{chosen}, err
 	}), nil))

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // The tools that ask, each written as any tool would be.
@@ -162,11 +163,11 @@ var (
 // portrait is linear code: a question, and below it the next. Nothing waits on
 // the server in between.
 func portrait(ctx context.Context, c *mrtr.Call, _ nothing) (said, error) {
-	user, err := mrtr.Ask(ctx, c, yourName)
+	user, err := linear.Ask(ctx, c, yourName)
 	if err != nil {
 		return said{}, err
 	}
-	likes, err := mrtr.Ask(ctx, c, yourColor)
+	likes, err := linear.Ask(ctx, c, yourColor)
 	if err != nil {
 		return said{}, err
 	}

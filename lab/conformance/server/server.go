@@ -6,6 +6,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // newServer registers every fixture. A tool that asks is registered as any
@@ -35,7 +36,7 @@ func newServer(rt *mrtr.Runtime) *mcp.Server {
 	add(s, "test_input_required_result_list_roots", "Asks for the client's roots.", mrtr.Tool(rt, mrtr.Native(roots), nil))
 	add(s, "test_input_required_result_request_state", "Carries a value over a round.", mrtr.Tool(rt, mrtr.Native(carry), nil))
 	add(s, "test_input_required_result_multiple_inputs", "Asks three questions at once.", mrtr.Tool(rt, mrtr.Native(together), nil))
-	add(s, "test_input_required_result_multi_round", "Asks one question after another.", mrtr.Tool(rt, mrtr.Journal(portrait), nil))
+	add(s, "test_input_required_result_multi_round", "Asks one question after another.", mrtr.Tool(rt, linear.Journal(portrait), nil))
 	add(s, "test_input_required_result_tampered_state", "Asks, and takes back no state but its own.", mrtr.Tool(rt, mrtr.Native(confirm), nil))
 	add(s, "test_input_required_result_capabilities", "Asks what the client declared.", mrtr.Tool(rt, mrtr.Native(whatever), nil))
 	s.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "A prompt that asks for its context."},

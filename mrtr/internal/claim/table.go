@@ -102,7 +102,7 @@ type Turn struct {
 	// it. Goes reports whether this request can go on with a run that was cut off and left these
 	// effects.
 	Noted bool
-	Goes  func(left []byte) bool
+	Goes  interface{ Goes(left []byte) bool }
 }
 
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
@@ -264,7 +264,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		if silent >= r.lease {
 			switch {
-			case !r.notes || !h.turn.Goes(r.effects) || r.cutOff+1 >= t.MaxAttempts:
+			case !r.notes || !h.turn.Goes.Goes(r.effects) || r.cutOff+1 >= t.MaxAttempts:
 				return Answer{Unknown: true, Left: r.effects}, false, nil
 			case h.fenced:
 				return answer, false, ErrInFlight

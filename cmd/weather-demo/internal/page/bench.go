@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -35,7 +36,7 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing}
 	var err error
-	if b.opener, err = mrtr.New(&mrtr.Options{Store: b.rounds, State: &statecodec.Options{Keys: keys}}); err != nil {
+	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(b.rounds, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
 	}
 	for _, name := range instanceNames {

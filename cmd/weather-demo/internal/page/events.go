@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // event is something that happened on an instance and appears in no message.
@@ -83,7 +83,7 @@ func serveEvents(w http.ResponseWriter, r *http.Request, b *bench) {
 // drawn are the kinds of events that the page draws. Each is there before the response to its
 // round is sent. Others, such as the store's signs of life, come at any time, and the page would
 // take one for something that the next round did.
-var drawn = []mrtr.EventKind{mrtr.HandlerEntered, mrtr.QuestionsAsked, mrtr.CallCompleted, mrtr.CallStopped, mrtr.StateRefused, mrtr.RoundRefused}
+var drawn = []observe.Kind{observe.HandlerEntered, observe.QuestionsAsked, observe.CallCompleted, observe.CallStopped, observe.StateRefused, observe.RoundRefused}
 
 // watcher writes down the events of an instance.
 type watcher struct {
@@ -92,8 +92,8 @@ type watcher struct {
 	silent   *atomic.Bool
 }
 
-// Observe implements [mrtr.Observer].
-func (w watcher) Observe(_ context.Context, e mrtr.Event) {
+// Observe implements [observe.Observer].
+func (w watcher) Observe(_ context.Context, e observe.Event) {
 	if w.silent.Load() {
 		return
 	}

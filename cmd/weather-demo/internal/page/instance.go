@@ -16,6 +16,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/wstransport"
@@ -79,9 +81,9 @@ func (i *instance) newStand(s settings) (*stand, error) {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
 	watch := watcher{i.name, i.bench.events, &st.silent}
-	o := &mrtr.Options{State: life, Observer: watch, Principal: principal}
+	o := &mrtr.Options{State: life, Listener: observe.With(watch), Principal: principal}
 	if s.store {
-		o.Store = i.bench.rounds
+		o.Durable = durable.In(i.bench.rounds, nil)
 	}
 	var err error
 	if st.rt, err = mrtr.New(o); err != nil {

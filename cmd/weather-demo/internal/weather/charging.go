@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
 )
 
@@ -59,16 +61,16 @@ func Steps(rt *mrtr.Runtime, card *options.Audit) options.Handler {
 }
 
 func stepwise(card *options.Audit) mrtr.Style[options.Query, options.Report] {
-	var b mrtr.Steps[options.Query, options.Report]
-	place := mrtr.AskStep(&b, "place", func(ctx context.Context, at *mrtr.At[options.Query]) (mrtr.Question[string], error) {
+	var b steps.List[options.Query, options.Report]
+	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[options.Query]) (mrtr.Question[string], error) {
 		return options.WhichPlace(at.In.Location)
 	})
-	units := mrtr.AskQuestion(&b, "units", options.Units)
-	mrtr.DoStep(&b, "charge", func(ctx context.Context, at *mrtr.At[options.Query], idem string) (bool, error) {
+	units := steps.Always(&b, options.Units)
+	steps.Do(&b, "charge", func(ctx context.Context, at *steps.At[options.Query], idem string) (bool, error) {
 		card.Charge(place.Of(at))
 		return true, nil
 	})
-	b.End(func(ctx context.Context, at *mrtr.At[options.Query]) (options.Report, error) {
+	b.End(func(ctx context.Context, at *steps.At[options.Query]) (options.Report, error) {
 		return options.NewReport(place.Of(at), units.Of(at)), nil
 	})
 	return b.MustBuild()
@@ -76,30 +78,30 @@ func stepwise(card *options.Audit) mrtr.Style[options.Query, options.Report] {
 
 // Coroutine charges in mrtr.Once, behind its last question.
 func Coroutine(rt *mrtr.Runtime, card *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.Coroutine(linear(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Coroutine(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
 // Journal is the function of [Coroutine], run again and replayed.
 func Journal(rt *mrtr.Runtime, card *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.Journal(linear(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Journal(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
 // Resumable is the function of [Coroutine], held, and replayed where it is gone.
 func Resumable(rt *mrtr.Runtime, card *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.Resumable(linear(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Resumable(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
 }
 
-func linear(card *options.Audit) mrtr.LinearFunc[options.Query, options.Report] {
+func reading(card *options.Audit) linear.Func[options.Query, options.Report] {
 	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 		which, err := options.WhichPlace(q.Location)
 		if err != nil {
 			return options.Report{}, err
 		}
-		place, err := mrtr.Ask(ctx, c, which)
+		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
 			return options.Report{}, err
 		}
-		units, err := mrtr.Ask(ctx, c, options.Units)
+		units, err := linear.Ask(ctx, c, options.Units)
 		if err != nil {
 			return options.Report{}, err
 		}
