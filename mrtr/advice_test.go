@@ -2,7 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,14 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // newCallAdvised matches advice to make a new call.
@@ -54,7 +51,7 @@ func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
 					wire.Answers{"*": wire.Fail(-32000, "nobody is here")})
 				require.NoError(t, err)
 				require.True(t, out.IsError)
-				stopped := seen.of(mrtr.CallStopped)
+				stopped := seen.of(observe.CallStopped)
 				require.Len(t, stopped, 1)
 				err = stopped[0].Err
 				require.Equal(t, effect.effect, effectOf(err))
@@ -65,38 +62,6 @@ func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(effects)*5, cases)
-}
-
-// A store that fails under an effect refuses a round that has begun: the text does not say
-// that it has not.
-func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
-	s := newHookedStore()
-	s.scope = store.Machine
-	opts := withStore(s)
-	opts.State = nil // the shared key
-	rt := newTripRuntime(t, opts)
-	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
-		ask(st, text("q"))
-		once(st, "first", func(context.Context, string) (string, error) {
-			var noted atomic.Bool // that the other begins
-			s.on(func(operation) error {
-				if noted.CompareAndSwap(false, true) {
-					return errors.New("down")
-				}
-				return nil
-			})
-			return "", nil
-		})
-		once(st, "second", func(context.Context, string) (string, error) { return "", nil })
-		return tripOut{}, nil
-	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
-	asked := tool.begin()
-	require.NoError(t, asked.err)
-	const again = "the server cannot remember it now. Send the same request again."
-	require.Equal(t, "This request was not completed: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
-	require.NoError(t, tool.answer(asked, "x").err)
-	s.fail(errors.New("down"))
-	require.Equal(t, "This request was not begun: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
 }
 
 // One file has the sentences that advise a client. The others have none that could

@@ -15,6 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // trip has a field of every kind that answers get wrong.
@@ -123,7 +124,7 @@ func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 			require.Empty(t, out.Structured)
 			require.Equal(t, rounds, out.Rounds, "asked, and asked again three times, but once for nothing at all")
 			require.Equal(t, before+1, seen.entries())
-			stopped := seen.of(mrtr.CallStopped)
+			stopped := seen.of(observe.CallStopped)
 			unanswered := ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 			require.Equal(t, "trip", unanswered.Key)
 		})
@@ -158,12 +159,12 @@ func TestAnswersThatTheHostRefuses(t *testing.T) {
 		client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
 		for _, key := range []string{"units", "nobody-asked"} {
 			first := send(t, client, wire.Request{Name: "tool"})
-			rounds := len(seen.of(mrtr.RoundStarted))
+			rounds := len(seen.of(observe.RoundStarted))
 			reply, err := client.Send(context.Background(), wire.Request{Name: "tool", State: first.State,
 				Responses: map[string]any{key: json.RawMessage(response)}})
 			require.NoError(t, err)
 			refusedWith(t, reply.Error, -32602, "%s: %s", response, reply.Error.Message)
-			require.Len(t, seen.of(mrtr.RoundStarted), rounds, "the engine saw it: %s", response)
+			require.Len(t, seen.of(observe.RoundStarted), rounds, "the engine saw it: %s", response)
 		}
 	}
 }
@@ -291,7 +292,7 @@ func TestAskingAgainPassesTheGate(t *testing.T) {
 		refusedWith(t, reply.Error, -32021, explanation)
 		require.Contains(t, string(reply.Error.Data), needsForm, explanation)
 	}
-	require.Len(t, seen.of(mrtr.QuestionsAsked), 1)
+	require.Len(t, seen.of(observe.QuestionsAsked), 1)
 
 	// One that can do without an answer goes on.
 	rt, _ = newRuntime(t, nil)

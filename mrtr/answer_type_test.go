@@ -13,6 +13,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -58,9 +60,9 @@ func (l level) MarshalText() ([]byte, error) { return []byte("high"), nil }
 // typeStyles is one handler, which asks and repeats the answer, in each style.
 func typeStyles[T any](q func() mrtr.Question[T]) map[string]mrtr.Style[input, output] {
 	styles := everyStyle(func(s *stage, _ input) (output, error) { return output{fmt.Sprint(ask(s, q()))}, nil })
-	var list mrtr.Steps[input, output]
-	step := mrtr.AskStep(&list, "q", func(context.Context, *mrtr.At[input]) (mrtr.Question[T], error) { return q(), nil })
-	list.End(func(_ context.Context, at *mrtr.At[input]) (output, error) {
+	var list steps.List[input, output]
+	step := steps.Ask(&list, "q", func(context.Context, *steps.At[input]) (mrtr.Question[T], error) { return q(), nil })
+	list.End(func(_ context.Context, at *steps.At[input]) (output, error) {
 		return output{fmt.Sprint(step.Of(at))}, nil
 	})
 	styles["steps"] = list.MustBuild()
@@ -87,7 +89,7 @@ func TestAnAnswerThatItsTypeRefusesIsAskedAgain(t *testing.T) {
 			failsWith(t, out, `Stopped: "q" was asked 4 times without a usable answer.`)
 			require.Equal(t, 5, out.Rounds)
 			require.Equal(t, "Which route?\n\nThe answer cannot be used: from, to. Use three letters, as in LIS.", out.Questions[1].Message)
-			stopped := seen.of(mrtr.CallStopped)
+			stopped := seen.of(observe.CallStopped)
 			ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 			if name == "native" {
 				require.Equal(t, 3, seen.entries(), "entered to ask, to ask, and for the result of the first call")
@@ -107,9 +109,6 @@ func TestAnAnswerThatItsTypeRefusesInAFreshProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			keys := keys(1)
 			serve := func() *wire.Client {
-				if name != "steps" { // which knows its types when it is built
-					mrtr.ForgetTypes()
-				}
 				rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
 				return connect(t, serveStyle(rt, style, nil), nil)
 			}

@@ -10,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -72,7 +75,7 @@ func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
 // requireRefused sends a request whose state must not open.
 func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Request, reason string) {
 	t.Helper()
-	entries, refusals := seen.entries(), len(seen.of(mrtr.StateRefused))
+	entries, refusals := seen.entries(), len(seen.of(observe.StateRefused))
 	reply := send(t, client, r)
 	require.NotNil(t, reply.Error, "the state opened")
 	var response struct{ Error json.RawMessage }
@@ -80,7 +83,7 @@ func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Re
 	require.NoError(t, json.Unmarshal(messages[len(messages)-1].JSON, &response))
 	require.JSONEq(t, `{"code":-32602,"message":"Invalid or expired requestState"}`, string(response.Error))
 	require.Equal(t, entries, seen.entries(), "the handler was entered")
-	refused := seen.of(mrtr.StateRefused)
+	refused := seen.of(observe.StateRefused)
 	require.Len(t, refused, refusals+1, "the observer was not told")
 	require.Equal(t, reason, refused[refusals].Reason)
 	require.Empty(t, refused[refusals].Call)
@@ -209,7 +212,7 @@ func TestAnExpiredStateIsRefused(t *testing.T) {
 	for _, m := range methods {
 		inBubble(t, m.first.Method, func(t *testing.T) {
 			seen := &recorder{}
-			rt, err := mrtr.New(&mrtr.Options{Observer: seen, State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
+			rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(seen), State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
 			require.NoError(t, err)
 			client, err := wire.Connect(context.Background(), everything(rt), nil)
 			require.NoError(t, err)
@@ -341,15 +344,15 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 			inBubble(t, fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
 				o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{sharedKey}}}
 				if way == "store" {
-					o.Store = &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+					o.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
 				}
 				opens := ttl
 				ctx := t.Context()
 				h := &mrtr.HandlerOptions{StateTTL: ttl}
 				if way == "task" {
 					opens = max(ttl, other)
-					h.Task = taskPolicy
-					r := rendezvous.NewTaskRound(false)
+					h.Task = mrtr.TaskPolicy{AtOnce: true}
+					r := rendezvous.NewTaskRound()
 					r.ReportTo(func(string) {})
 					ctx = rendezvous.WithTaskRound(ctx, r)
 				}
@@ -377,95 +380,13 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 				asked = begin()
 				time.Sleep(opens + statecodec.DefaultSkew + time.Second)
 				refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-				badStateOf(t, refused)
+				requireCode(t, refused.err, jsonrpc.CodeInvalidParams)
 			})
 		}
 	}
 	for _, ttl := range []time.Duration{-1, time.Microsecond} {
 		require.Panics(t, func() {
 			mrtr.Tool(newTripRuntime(t, nil), guardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }), &mrtr.HandlerOptions{StateTTL: ttl})
-		})
-	}
-}
-
-// A key is replaced at three instances, one after the other and in three phases, while 200
-// calls are under way between them: none is lost, and none has its effect twice. A coroutine
-// stays with the instance that holds it.
-func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
-	const calls, instances = 200, 3
-	older, newer := keys(2)[0], keys(2)[1]
-	phases := [][]statecodec.Key{{older, newer}, {newer, older}, {newer}}
-	require.Len(t, duplicateStyles, 6)
-	for _, style := range duplicateStyles {
-		t.Run(style.name, func(t *testing.T) {
-			var did deeds
-			memory := store.NewMemory(nil)
-			var rings []*statecodec.Keyring
-			var tools []*tripTool
-			for range instances {
-				ring, err := statecodec.NewKeyring(older)
-				require.NoError(t, err)
-				rings = append(rings, ring)
-				rt := newTripRuntime(t, &mrtr.Options{Store: newInstance(memory, ""), State: &statecodec.Options{Keyring: ring}})
-				tools = append(tools, newTrip(rt, style.style(t, &did), ""))
-			}
-			type asked struct {
-				tripReply
-				by *tripTool
-			}
-			var open []asked // the calls that wait for an answer
-			begun, ended := 0, 0
-			at := func() *tripTool { return tools[(begun+ended)%instances] }
-			goOn := func(n int) {
-				for range n {
-					next, to := open[0], at()
-					if style.name == "coroutine" {
-						to = next.by
-					}
-					reply := to.answer(next.tripReply, map[string]string{"seat": "window", "pay": "yes"}[next.asks[0]])
-					require.NoError(t, reply.err)
-					if open = open[1:]; reply.asks != nil {
-						open = append(open, asked{reply, to})
-						continue
-					}
-					require.Equal(t, paidOnce, reply)
-					ended++
-				}
-			}
-			for p, keys := range phases {
-				if p == len(phases)-1 {
-					goOnUntil := len(open)
-					for ; goOnUntil > 0; goOnUntil = len(open) { // until the last state of the old key is used
-						goOn(goOnUntil)
-					}
-				}
-				for _, ring := range rings {
-					for range calls / len(phases) / instances {
-						tool := at()
-						reply := tool.begin()
-						require.NoError(t, reply.err)
-						open = append(open, asked{reply, tool})
-						begun++
-					}
-					goOn(len(open) / 2)
-					if p < len(phases)-1 {
-						require.NoError(t, ring.Replace(keys...))
-					}
-					goOn(len(open) / 2)
-				}
-				if p == len(phases)-1 {
-					for _, ring := range rings {
-						require.NoError(t, ring.Replace(keys...))
-					}
-				}
-			}
-			for len(open) > 0 {
-				goOn(len(open))
-			}
-			require.Equal(t, begun, ended)
-			require.GreaterOrEqual(t, begun, calls*9/10)
-			require.Equal(t, begun, did.count("paid"))
-			require.Equal(t, begun, did.count("held"))
 		})
 	}
 }

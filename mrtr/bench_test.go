@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -117,7 +118,7 @@ func BenchmarkTwoRounds(b *testing.B) {
 		name string
 		tool benchTool
 	}{{"bare", bare}, {"signed", signed()}, {"engine", engine(b, nil)},
-		{"remembered", engine(b, &mrtr.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 8 << 30})})}} {
+		{"remembered", engine(b, &mrtr.Options{Durable: durable.In(store.NewMemory(&store.MemoryOptions{MaxBytes: 8 << 30}), nil)})}} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -15,6 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -62,10 +64,10 @@ func (r *reserving) styles() map[string]tripStyle {
 		return tripOut{}, r.end
 	})
 	var list tripSteps
-	mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
+	steps.Do(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) {
 		return r.did.do("reserved")(ctx, idem)
 	})
-	mrtr.AskQuestion(&list, "q", text("q"))
+	steps.Always(&list, text("q"))
 	list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error { return r.release(ctx, idem, err) })
 	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, r.end })
 	styles["steps"] = list.MustBuild()
@@ -85,7 +87,7 @@ func eachReserving(t *testing.T, test func(t *testing.T, style string)) {
 func (r *reserving) call(t *testing.T, style string, opts *mrtr.Options, client *wire.Options, answer wire.Answer) (*wire.Outcome, string) {
 	t.Helper()
 	logger, log := newLog()
-	opts.Observer = mrtr.LogObserver(logger)
+	opts.Observer = observe.Log(logger)
 	rt, _ := newRuntime(t, opts)
 	server := serveStyle(rt, r.styles()[style], nil)
 	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
@@ -183,8 +185,8 @@ func TestAStepInDoubtIsUndone(t *testing.T) {
 		t.Run(explanation, func(t *testing.T) {
 			var list tripSteps
 			var found []string
-			mrtr.DoStep(&list, "reserve", does("reserve", &deeds{}, "seat"))
-			paying := mrtr.DoStep(&list, "pay", func(context.Context, *tripAt, string) (any, error) {
+			steps.Do(&list, "reserve", does("reserve", &deeds{}, "seat"))
+			paying := steps.Do(&list, "pay", func(context.Context, *tripAt, string) (any, error) {
 				if pay == nil {
 					return nil, mrtr.NotDone(errors.New("no money"))
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 var updateDeploys = flag.Bool("update-deploys", false, "write the table of docs/what-can-happen-twice.md")
@@ -51,11 +52,11 @@ func deployStyles(did *deeds, parts []part) map[string]tripStyle {
 	for _, p := range parts {
 		switch {
 		case p.effect != "":
-			mrtr.DoStep(&b, p.effect, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(p.effect)(ctx, idem) })
+			steps.Do(&b, p.effect, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(p.effect)(ctx, idem) })
 		case p.confirms:
-			mrtr.AskQuestion(&b, p.key, p.confirm())
+			steps.Always(&b, p.confirm())
 		default:
-			mrtr.AskQuestion(&b, p.key, p.choose())
+			steps.Always(&b, p.choose())
 		}
 	}
 	b.End(ends("done"))
@@ -228,4 +229,30 @@ func TestADeploymentIsNoticedOnce(t *testing.T) {
 	again := two.answer(one.begin(), "x")
 	require.Equal(t, []string{"q"}, again.asks)
 	require.Equal(t, "y", two.answer(again, "y").plan)
+}
+
+// joinedRows are the rows of a table. Names whose cells are equal share one.
+type joinedRows []struct {
+	names []string
+	cells string
+}
+
+func (r *joinedRows) add(name, cells string) {
+	for i := range *r {
+		if (*r)[i].cells == cells {
+			(*r)[i].names = append((*r)[i].names, name)
+			return
+		}
+	}
+	*r = append(*r, struct {
+		names []string
+		cells string
+	}{[]string{name}, cells})
+}
+
+func (r joinedRows) by(separator string) (rows string) {
+	for _, row := range r {
+		rows += "| " + strings.Join(row.names, separator) + " |" + row.cells + "\n"
+	}
+	return rows
 }

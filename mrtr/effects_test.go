@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
+	"github.com/mrtr-go/sdk/mrtr/visit"
 )
 
 // booking is a tool that has the effect "book", asks "q", and does after when q is
@@ -30,11 +32,11 @@ func booking(t *testing.T, book func(context.Context, string) (any, error), afte
 		return tripOut{}, after()
 	})
 	var list tripSteps
-	mrtr.DoStep(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
+	steps.Do(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
 		tried(ctx, at.Call)
 		return 0, mrtr.ErrSkip
 	})
-	mrtr.AskQuestion(&list, "q", text("q"))
+	steps.Always(&list, text("q"))
 	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, after() })
 	styles["steps"] = mustBuild(t, &list)
 	return styles
@@ -85,7 +87,7 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 		}},
 		"its own error": {end: answered, after: func() error { return full }},
 		"a panic":       {end: answered, after: func() error { panic("boom") }},
-		"no visit":      {end: answered, after: func() error { return mrtr.ErrNoVisit }},
+		"no visit":      {end: answered, after: func() error { return visit.ErrNoVisit }},
 		"Goexit":        {end: answered, after: func() error { runtime.Goexit(); return nil }},
 		"another style": {end: func(t *testing.T, style tripStyle, name string) error {
 			one := serveTrip(t, style)
@@ -186,7 +188,7 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var list tripSteps
-			mrtr.DoStep(&list, "book", func(context.Context, *tripAt, string) (any, error) { return test.do() })
+			steps.Do(&list, "book", func(context.Context, *tripAt, string) (any, error) { return test.do() })
 			list.End(ends("done"))
 			err := serveTrip(t, mustBuild(t, &list)).begin().err
 			require.EqualError(t, err, test.want)
@@ -236,11 +238,11 @@ func seatStyles(t *testing.T, book func(idem, seat string) error) map[string]tri
 	})
 	delete(styles, "coroutine") // it cannot go back
 	var list tripSteps
-	seat := mrtr.AskQuestion(&list, "seat", text("seat"))
-	mrtr.DoStep(&list, "book", func(_ context.Context, at *tripAt, idem string) (string, error) {
+	seat := steps.Always(&list, text("seat"))
+	steps.Do(&list, "book", func(_ context.Context, at *tripAt, idem string) (string, error) {
 		return seat.Of(at), book(idem, seat.Of(at))
 	})
-	mrtr.AskQuestion(&list, "more", text("more"))
+	steps.Always(&list, text("more"))
 	list.End(ends("done"))
 	styles["steps"] = mustBuild(t, &list)
 	return styles

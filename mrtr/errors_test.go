@@ -14,6 +14,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -172,7 +174,7 @@ func TestAClientDoesNotLearnWhyItIsNotIdentified(t *testing.T) {
 				require.Contains(t, reply, "This request was refused: its sender is not identified.")
 				require.NotContains(t, reply, secret)
 				require.NotContains(t, reply, "-31077")
-				refused := seen.of(mrtr.PrincipalRefused)
+				refused := seen.of(observe.PrincipalRefused)
 				require.Len(t, refused, i+1, "the observer was not told")
 				require.Equal(t, cause, refused[i].Err)
 				require.Equal(t, "Options.Principal returned an error", refused[i].Reason)
@@ -215,7 +217,7 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			logger, log := newLog()
-			c.options.Observer = mrtr.LogObserver(logger)
+			c.options.Listener = observe.With(observe.Log(logger))
 			rt, _ := newRuntime(t, &c.options)
 			h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
 			_, _, err := h(t.Context(), &mcp.CallToolRequest{Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "tool", Arguments: []byte(c.arguments)}}, input{})
@@ -230,7 +232,7 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 // The runtime's own stack traces show the words that functions were called with.
 func TestALogOfAPanicShowsNoArguments(t *testing.T) {
 	logger, log := newLog()
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
+	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
 	server := serveTool(rt, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return nil, output{fmt.Sprint(transfer(0x7ecabada55, func() { panic("no") }))}, nil
 	}, nil)
@@ -260,16 +262,16 @@ func TestAnAddressInTheLogIsBounded(t *testing.T) {
 		t.Run(explanation, func(t *testing.T) {
 			logger, log := newLog()
 			seen := &recorder{}
-			both := observers{seen, mrtr.LogObserver(logger)}
-			rt, _ := newRuntime(t, &mrtr.Options{Observer: both})
+			both := observers{seen, observe.Log(logger)}
+			rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(both)})
 			h := mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{}, nil
 			}), nil)
 			for _, state := range []string{"", "forged"} {
 				_, _ = h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: c.address, RequestState: state}})
 			}
-			require.Len(t, seen.of(mrtr.StateRefused), 1)
-			require.NotEmpty(t, seen.of(mrtr.CallCompleted))
+			require.Len(t, seen.of(observe.StateRefused), 1)
+			require.NotEmpty(t, seen.of(observe.CallCompleted))
 			for _, e := range seen.all() {
 				require.Equal(t, c.want, e.Name)
 			}
@@ -279,9 +281,9 @@ func TestAnAddressInTheLogIsBounded(t *testing.T) {
 	}
 }
 
-type observers []mrtr.Observer
+type observers []observe.Observer
 
-func (all observers) Observe(ctx context.Context, e mrtr.Event) {
+func (all observers) Observe(ctx context.Context, e observe.Event) {
 	for _, o := range all {
 		o.Observe(ctx, e)
 	}
@@ -291,11 +293,11 @@ func (all observers) Observe(ctx context.Context, e mrtr.Event) {
 func TestADivergedCallTellsItsVersionToTheLogAlone(t *testing.T) {
 	var did deeds
 	seen := &recorder{}
-	asked := newTrip(newTripRuntime(t, nil), mrtr.Journal(script(&did, "?q", "?r")), "v1-"+canary).begin()
-	last := newTrip(newTripRuntime(t, &mrtr.Options{Observer: seen}), mrtr.Journal(script(&did, "?s")), "v2").answer(asked, "x")
+	asked := newTrip(newTripRuntime(t, nil), linear.Journal(script(&did, "?q", "?r")), "v1-"+canary).begin()
+	last := newTrip(newTripRuntime(t, &mrtr.Options{Listener: observe.With(seen)}), linear.Journal(script(&did, "?s")), "v2").answer(asked, "x")
 	ended(t, last.err, mrtr.Diverged)
 	require.NotContains(t, last.err.Error(), canary)
-	stopped := seen.of(mrtr.CallStopped)
+	stopped := seen.of(observe.CallStopped)
 	require.Len(t, stopped, 1)
 	require.Equal(t, "begun with version v1-"+canary, stopped[0].Reason)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 type lookup struct {
@@ -335,8 +336,8 @@ func ExampleQuestion_Default() {
 // A user who takes longer than a question allows has not answered it, whatever still comes.
 func ExampleQuestion_Within() {
 	sure := mrtr.Reply(mrtr.Confirm("sure", "Cancel the booking?").Within(20 * time.Millisecond))
-	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		said, err := mrtr.Ask(ctx, c, sure)
+	server := newWeather(linear.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
+		said, err := linear.Ask(ctx, c, sure)
 		switch {
 		case err != nil:
 			return forecast{}, err

@@ -8,6 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -24,7 +27,7 @@ var howMany = mrtr.Elicit[int]("count", "How many?")
 
 // orders is a linear handler: it asks, and goes on below with the answer.
 func orders(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
-	count, err := mrtr.Ask(ctx, c, howMany)
+	count, err := linear.Ask(ctx, c, howMany)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -35,7 +38,7 @@ func orders(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	sure, err := mrtr.Ask(ctx, c, mrtr.Confirm("express", "Send it by express?"))
+	sure, err := linear.Ask(ctx, c, mrtr.Confirm("express", "Send it by express?"))
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -44,7 +47,7 @@ func orders(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
 
 // The handler's goroutine waits in this process for the answers.
 func ExampleCoroutine() {
-	order(mrtr.Coroutine(orders))
+	order(linear.Coroutine(orders))
 	// Output:
 	// user is asked: How many?
 	// ordering 3 chairs
@@ -55,7 +58,7 @@ func ExampleCoroutine() {
 // Nothing waits: the very same handler runs from its top in each round, and
 // its earlier answers and effects are replayed. It still orders once.
 func ExampleJournal() {
-	order(mrtr.Journal(orders))
+	order(linear.Journal(orders))
 	// Output:
 	// user is asked: How many?
 	// ordering 3 chairs
@@ -74,7 +77,7 @@ func ExampleResumable() {
 			log.Fatal(err)
 		}
 		defer rt.Close()
-		instances = append(instances, mrtr.Tool(rt, mrtr.Resumable(orders), nil))
+		instances = append(instances, mrtr.Tool(rt, linear.Resumable(orders), nil))
 	}
 	rounds := 0
 	callOrder(func(ctx context.Context, req *mcp.CallToolRequest, in Order) (*mcp.CallToolResult, Receipt, error) {
@@ -137,9 +140,9 @@ func (r Receipt) Text() string { return r.Summary }
 // Questions that do not depend on one another go out in one round. Their answers
 // are read with Answer.
 func ExampleAskAll() {
-	order(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+	order(linear.Journal(func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
 		express := mrtr.Confirm("express", "Send it by express?")
-		if err := mrtr.AskAll(ctx, c, howMany, express); err != nil {
+		if err := linear.AskAll(ctx, c, howMany, express); err != nil {
 			return Receipt{}, err
 		}
 		count, _ := mrtr.Answer(c, howMany)
@@ -155,9 +158,9 @@ func ExampleAskAll() {
 // Three answers that do not depend on one another take two requests: one that asks, and
 // one that brings the answers.
 func ExampleGiven3() {
-	count := mrtr.ResolveQuestion[Order](howMany)
-	express := mrtr.ResolveQuestion[Order](mrtr.Confirm("express", "Send it by express?"))
-	insured := mrtr.Resolve("insured", func(_ context.Context, in Order) (mrtr.Question[bool], error) {
+	count := given.Always[Order](howMany)
+	express := given.Always[Order](mrtr.Confirm("express", "Send it by express?"))
+	insured := given.Question("insured", func(_ context.Context, in Order) (mrtr.Question[bool], error) {
 		return mrtr.Confirm("insured", "Insure "+mrtr.Quote(in.Item)+"?"), nil
 	})
 	order(mrtr.Given3(count, express, insured, func(_ context.Context, c *mrtr.Call, in Order, count int, express, insured bool) (Receipt, error) {
@@ -199,19 +202,19 @@ func ExampleOnce() {
 // The steps of a loop are built in a loop, up to the largest number that makes sense.
 // Those that are not needed are passed over.
 func ExampleErrSkip() {
-	var b mrtr.Steps[Order, Receipt]
-	count := mrtr.AskQuestion(&b, "count", howMany)
-	var names []mrtr.Step[string]
+	var b steps.List[Order, Receipt]
+	count := steps.Always(&b, howMany)
+	var names []steps.Step[string]
 	for i := range 5 {
 		key := fmt.Sprintf("name.%d", i)
-		names = append(names, mrtr.AskStep(&b, key, func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
+		names = append(names, steps.Ask(&b, key, func(_ context.Context, at *steps.At[Order]) (mrtr.Question[string], error) {
 			if i >= count.Of(at) {
 				return mrtr.Question[string]{}, mrtr.ErrSkip
 			}
 			return mrtr.Known(fmt.Sprintf("guest %d", i+1)), nil
 		}))
 	}
-	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+	b.End(func(_ context.Context, at *steps.At[Order]) (Receipt, error) {
 		var guests []string
 		for _, name := range names {
 			if !name.Skipped(at) {
@@ -240,10 +243,10 @@ func ExampleCall_OnStop() {
 			fmt.Println("releasing", seat)
 			return nil
 		})
-		name, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("name", "Who flies to "+mrtr.Quote(in.Location)+"?"))
+		name, err := linear.Ask(ctx, c, mrtr.Elicit[string]("name", "Who flies to "+mrtr.Quote(in.Location)+"?"))
 		return forecast{name + " sits in " + seat}, err
 	}
-	callWeather(newWeather(mrtr.Journal(handler)), nil)
+	callWeather(newWeather(linear.Journal(handler)), nil)
 	// Output:
 	// holding 12A
 	// asked: Who flies to "Lisbon"?
@@ -253,22 +256,22 @@ func ExampleCall_OnStop() {
 
 // Each step runs once, and hands its value, with its type, to those after it.
 func ExampleSteps() {
-	var b mrtr.Steps[Order, Receipt]
-	price := mrtr.DoStep(&b, "price", func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+	var b steps.List[Order, Receipt]
+	price := steps.Do(&b, "price", func(_ context.Context, at *steps.At[Order], idem string) (int, error) {
 		fmt.Println("looking up", at.In.Item)
 		return 40, nil
 	})
-	count := mrtr.AskStep(&b, "count", func(context.Context, *mrtr.At[Order]) (mrtr.Question[int], error) {
+	count := steps.Ask(&b, "count", func(context.Context, *steps.At[Order]) (mrtr.Question[int], error) {
 		return howMany, nil
 	})
-	total := mrtr.DoStep(&b, "total", func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+	total := steps.Do(&b, "total", func(_ context.Context, at *steps.At[Order], idem string) (int, error) {
 		fmt.Println("adding up")
 		return price.Of(at) * count.Of(at), nil
 	})
-	express := mrtr.AskStep(&b, "express", func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[bool], error) {
+	express := steps.Ask(&b, "express", func(_ context.Context, at *steps.At[Order]) (mrtr.Question[bool], error) {
 		return mrtr.Confirm("express", fmt.Sprintf("It is %d. Send it by express?", total.Of(at))), nil
 	})
-	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+	b.End(func(_ context.Context, at *steps.At[Order]) (Receipt, error) {
 		return Receipt{fmt.Sprintf("%d %s for %d, express: %t", count.Of(at), at.In.Item, total.Of(at), express.Of(at))}, nil
 	})
 	style, err := b.Build()
@@ -286,17 +289,17 @@ func ExampleSteps() {
 
 // A step that is passed over has no value. Later steps can tell.
 func ExampleStep_Skipped() {
-	var b mrtr.Steps[Order, Receipt]
-	count := mrtr.AskStep(&b, "count", func(context.Context, *mrtr.At[Order]) (mrtr.Question[int], error) {
+	var b steps.List[Order, Receipt]
+	count := steps.Ask(&b, "count", func(context.Context, *steps.At[Order]) (mrtr.Question[int], error) {
 		return howMany, nil
 	})
-	discount := mrtr.DoStep(&b, "discount", func(_ context.Context, at *mrtr.At[Order], _ string) (int, error) {
+	discount := steps.Do(&b, "discount", func(_ context.Context, at *steps.At[Order], _ string) (int, error) {
 		if count.Of(at) < 10 {
 			return 0, mrtr.ErrSkip
 		}
 		return 5, nil
 	})
-	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+	b.End(func(_ context.Context, at *steps.At[Order]) (Receipt, error) {
 		return Receipt{fmt.Sprintf("%d %s, discount skipped: %t", count.Of(at), at.In.Item, discount.Skipped(at))}, nil
 	})
 	order(b.MustBuild())
@@ -309,7 +312,7 @@ func ExampleStep_Skipped() {
 // outcome is unknown.
 func ExampleDoStep_check() {
 	ledger := map[string]int{}
-	pay := func(_ context.Context, at *mrtr.At[Order], idem string) (int, error) {
+	pay := func(_ context.Context, at *steps.At[Order], idem string) (int, error) {
 		ledger[idem] = 40
 		return 0, mrtr.ErrIndeterminate // the answer was lost
 	}
@@ -318,9 +321,9 @@ func ExampleDoStep_check() {
 		fmt.Println("the ledger has the payment:", happened)
 		return paid, happened, nil
 	}
-	var b mrtr.Steps[Order, Receipt]
-	paid := mrtr.DoStep(&b, "pay", pay, &mrtr.EffectOptions[int]{Check: check})
-	b.End(func(_ context.Context, at *mrtr.At[Order]) (Receipt, error) {
+	var b steps.List[Order, Receipt]
+	paid := steps.Do(&b, "pay", pay, &mrtr.EffectOptions[int]{Check: check})
+	b.End(func(_ context.Context, at *steps.At[Order]) (Receipt, error) {
 		return Receipt{fmt.Sprintf("%s for %d", at.In.Item, paid.Of(at))}, nil
 	})
 	order(b.MustBuild())

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // A guarded handler reads its answers and asks for the missing ones. It runs
@@ -285,7 +286,7 @@ func ExampleLogObserver() {
 		}
 		return a
 	}}))
-	rt, err := mrtr.New(&mrtr.Options{Observer: mrtr.LogObserver(logger)})
+	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observe.Log(logger))})
 	if err != nil {
 		panic(err)
 	}

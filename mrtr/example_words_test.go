@@ -10,6 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -93,7 +97,7 @@ func ExampleAnswer() {
 
 // With a store, a request that arrives twice runs once.
 func ExampleOptions() {
-	rt, err := mrtr.New(&mrtr.Options{Store: store.NewMemory(nil)})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 	if err != nil {
 		panic(err)
 	}
@@ -123,8 +127,8 @@ func ExampleQuestion() {
 
 // heldUnits asks in linear code, and is held meanwhile.
 func heldUnits() mrtr.Style[lookup, forecast] {
-	return mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ lookup) (forecast, error) {
-		unit, err := mrtr.Ask(ctx, c, units)
+	return linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ lookup) (forecast, error) {
+		unit, err := linear.Ask(ctx, c, units)
 		return forecast{unit}, err
 	})
 }
@@ -147,7 +151,7 @@ func ExampleQuote() {
 
 // The handler is entered once, with its answer.
 func ExampleGiven1() {
-	style := mrtr.Given1(mrtr.ResolveQuestion[lookup](units),
+	style := given.Handler(given.Always[lookup](units),
 		func(_ context.Context, _ *mrtr.Call, in lookup, unit string) (forecast, error) {
 			return forecast{in.Location + ", " + unit}, nil
 		})
@@ -197,9 +201,9 @@ func ExampleLimits() {
 	if err != nil {
 		panic(err)
 	}
-	style := mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ lookup) (forecast, error) {
+	style := linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ lookup) (forecast, error) {
 		for turn := 1; ; turn++ {
-			if _, err := mrtr.Ask(ctx, c, mrtr.Elicit[string](fmt.Sprint("q", turn), "And then?")); err != nil {
+			if _, err := linear.Ask(ctx, c, mrtr.Elicit[string](fmt.Sprint("q", turn), "And then?")); err != nil {
 				return forecast{}, err
 			}
 		}
@@ -235,21 +239,21 @@ func ExampleHandlerOptions() {
 }
 
 // tally counts the events of each kind.
-type tally map[mrtr.EventKind]int
+type tally map[observe.Kind]int
 
-func (t tally) Observe(_ context.Context, e mrtr.Event) { t[e.Kind]++ }
+func (t tally) Observe(_ context.Context, e observe.Event) { t[e.Kind]++ }
 
 // An observer gets every event of every call, and holds up the call meanwhile.
 func ExampleObserver() {
 	seen := tally{}
-	rt, err := mrtr.New(&mrtr.Options{Observer: seen})
+	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(seen)})
 	if err != nil {
 		panic(err)
 	}
 	handler := mrtr.Tool(rt, unitsOnly(), nil)
 	state, _ := round(handler, "", "")
 	round(handler, state, "metric")
-	fmt.Println(seen[mrtr.RoundStarted], seen[mrtr.QuestionAnswered], seen[mrtr.CallCompleted])
+	fmt.Println(seen[observe.RoundStarted], seen[observe.QuestionAnswered], seen[observe.CallCompleted])
 	// Output:
 	// 2 1 1
 }
@@ -297,12 +301,12 @@ func ExampleRuntime_Drain() {
 // lastCall is an observer that remembers which call it saw last.
 type lastCall struct{ id string }
 
-func (l *lastCall) Observe(_ context.Context, e mrtr.Event) { l.id = e.Call }
+func (l *lastCall) Observe(_ context.Context, e observe.Event) { l.id = e.Call }
 
 // Erase empties the records of a call. A repeat still runs nothing, and its result is gone.
 func ExampleRuntime_Erase() {
 	var last lastCall
-	rt, err := mrtr.New(&mrtr.Options{Store: store.NewMemory(nil), Observer: &last})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil), Listener: observe.With(&last)})
 	if err != nil {
 		panic(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 var errClosed = errors.New("the desk is closed")
@@ -141,7 +142,7 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 // An error chain that never ends is cut, and ends the call like any other.
 func TestAnErrorThatUnwrapsToItself(t *testing.T) {
 	loop := &endless{}
-	last := serveTrip(t, mrtr.Journal(linearOf(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last := serveTrip(t, linear.Journal(linearOf(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", loop })
 		return "", err
 	})))).begin()
@@ -274,7 +275,7 @@ func TestFailuresAreReadFromTheState(t *testing.T) {
 	rt := newTripRuntime(t, nil)
 	mrtr.Unsigned(rt)
 	var met []string
-	tool := newTrip(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	tool := newTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		_, err := mrtr.Once(ctx, c, "book", did.do("book"))
 		met = append(met, fmt.Sprint(err))
 		return tripOut{}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // The memory of calls that wait is that of the frames which are held, however many wait. The
@@ -30,7 +31,7 @@ func TestOpenCallsTakeBoundedMemory(t *testing.T) {
 	}
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: calls / 10}}) // the default, for a million
-	tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Resumable(twoStops(&did)), "")
 	before := memoryInUse()
 	var waiting []tripReply // held by their clients, all but these
 	for i := range calls {

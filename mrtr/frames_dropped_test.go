@@ -15,6 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -61,7 +63,7 @@ var dropMemories = map[string]string{
 }
 
 func (d *dropping) newRuntime(t *testing.T) *mrtr.Runtime {
-	o := &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}, Observer: &d.log}
+	o := &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}, Listener: observe.With(&d.log)}
 	switch d.memory {
 	case "one's own store":
 		o.Store = d.records
@@ -102,20 +104,20 @@ func (d *dropping) send(before tripReply, responses mcp.InputResponseMap) tripRe
 // drop begins a call of another tool, which takes the room.
 func (d *dropping) drop(t *testing.T) {
 	t.Helper()
-	other := &tripTool{handler: mrtr.Tool(d.rt, mrtr.Resumable(waiting), &mrtr.HandlerOptions{Audience: "other"})}
+	other := &tripTool{handler: mrtr.Tool(d.rt, linear.Resumable(waiting), &mrtr.HandlerOptions{Audience: "other"})}
 	require.NoError(t, other.begin().err)
 	synctest.Wait()
 	require.Equal(t, mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1}, mrtr.CountFrames(d.rt))
 	require.Empty(t, d.un.all(), "nothing is undone, since the call goes on")
 	require.Empty(t, d.log.abandoned())
-	released := d.log.of(mrtr.FrameReleased)
+	released := d.log.of(observe.FrameReleased)
 	require.Len(t, released, 1)
 	require.Equal(t, "another call needs its room", released[0].Reason)
 }
 
 // waiting asks a question, and does nothing else.
 func waiting(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-	_, err := mrtr.Ask(ctx, c, text("other"))
+	_, err := linear.Ask(ctx, c, text("other"))
 	return tripOut{}, err
 }
 
@@ -237,7 +239,7 @@ func TestTheColdestFrameIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 8, MaxFramesPerPrincipal: 3}})
-		tool := newTrip(rt, mrtr.Resumable(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
+		tool := newTrip(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
 			defer did.note(in.Who)
 			return waiting(ctx, c, in)
 		}), "")
@@ -297,8 +299,8 @@ func TestACoroutineIsNeverDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 4}})
-		cold := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, mrtr.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
+		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
 		first := cold.begin()
 		cold.begin()
 		cold.begin()
@@ -321,8 +323,8 @@ func TestNothingIsDroppedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 20_000}})
-		cold := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, mrtr.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
+		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
 		large := strings.Repeat("x", 6_000)
 		require.NoError(t, cold.round(t.Context(), large, "", nil).err)
 		require.NoError(t, cold.round(t.Context(), large, "", nil).err)
@@ -344,8 +346,8 @@ func TestNothingIsDroppedInADrain(t *testing.T) {
 			Limits: mrtr.Limits{MaxFrameBytes: 20_000},
 			State:  &statecodec.Options{Ephemeral: true},
 		})
-		cold := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, mrtr.Coroutine(twoStops(&did)), &mrtr.HandlerOptions{Audience: "held"})}
+		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(twoStops(&did)), &mrtr.HandlerOptions{Audience: "held"})}
 		first, other := cold.begin(), held.round(t.Context(), strings.Repeat("x", 12_000), "", nil)
 		require.NoError(t, other.err)
 		end := drained(t.Context(), rt)
@@ -368,7 +370,7 @@ func TestTheFrameOfALegacyClientIsNotDropped(t *testing.T) {
 			var un undone
 			rt, log := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
 			server := serveStyle(rt, stopStyles(&did, &un, nil)["resumable"], nil)
-			other := newTrip(rt, mrtr.Coroutine(waiting), "")
+			other := newTrip(rt, linear.Coroutine(waiting), "")
 			if !held {
 				require.NoError(t, other.begin().err)
 			}
@@ -385,7 +387,7 @@ func TestTheFrameOfALegacyClientIsNotDropped(t *testing.T) {
 			ended(t, refused, mrtr.Busy)
 			require.Len(t, un.all(), 2, "%q", un.all())
 			require.Equal(t, 1, did.count("pay"))
-			require.Empty(t, log.of(mrtr.FrameReleased))
+			require.Empty(t, log.of(observe.FrameReleased))
 		})
 	}
 }

@@ -16,11 +16,13 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // twoStops asks twice, with an effect between the questions and one before.
-func twoStops(did *deeds) mrtr.LinearFunc[tripIn, tripOut] {
+func twoStops(did *deeds) linear.Func[tripIn, tripOut] {
 	return linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 		defer did.note("unwound")
 		once(s, "start", did.do("start"))
@@ -39,7 +41,7 @@ func byWho(_ context.Context, req mcp.Request) (string, error) {
 func TestFramesAreCapped(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 5, MaxFramesPerPrincipal: 2}})
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
 	ann := begin("ann")
 	require.NoError(t, ann.err)
@@ -72,7 +74,7 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
-	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
+	tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
 		both.Done()
 		both.Wait()
 		return twoStops(&did)(ctx, c, in)
@@ -92,8 +94,8 @@ func TestFramesAreEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		var log recorder
-		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Observer: &log})
-		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Listener: observe.With(&log)})
+		tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 		old := tool.begin()
 		time.Sleep(40 * time.Second)
 		young := tool.begin()
@@ -122,7 +124,7 @@ func TestFramesAreEvicted(t *testing.T) {
 func TestFramesHaveAFreshTokenEachRound(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, nil)
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	seen := map[string]bool{}
 	name := func(reply tripReply) {
 		require.NoError(t, reply.err)
@@ -148,7 +150,7 @@ func TestFramesHaveAFreshTokenEachRound(t *testing.T) {
 
 func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
 	var did deeds
-	tool := serveTrip(t, mrtr.Coroutine(twoStops(&did)))
+	tool := serveTrip(t, linear.Coroutine(twoStops(&did)))
 	const races = 50
 	for range races {
 		asked := tool.begin()
@@ -177,20 +179,20 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 	var did deeds
 	t.Run("a state that is too large", func(t *testing.T) {
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}})
-		ended(t, newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin().err, mrtr.LimitExceeded)
+		ended(t, newTrip(rt, linear.Coroutine(twoStops(&did)), "").begin().err, mrtr.LimitExceeded)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 	t.Run("too many questions at once", func(t *testing.T) {
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxQuestions: 1}})
-		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			return tripOut{}, mrtr.AskAll(ctx, c, text("first"), text("second"))
+		tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			return tripOut{}, linear.AskAll(ctx, c, text("first"), text("second"))
 		}), "")
 		ended(t, tool.begin().err, mrtr.LimitExceeded)
 		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
 	})
 	t.Run("a decline after a missing answer", func(t *testing.T) {
 		rt := newTripRuntime(t, nil)
-		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 		asked := tool.begin()
 		again := tool.round(t.Context(), "", asked.state, nil)
 		ended(t, tool.round(t.Context(), "", again.state, declining(again)).err, mrtr.Declined)
@@ -201,10 +203,10 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 // A panic of a handler that nobody waits for is not lost: an operator reads it.
 func TestFramesReportAPanicOnTheirWayOut(t *testing.T) {
 	var log recorder
-	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
-	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	rt := newTripRuntime(t, &mrtr.Options{Listener: observe.With(&log)})
+	tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		defer func() { panic("the door jams") }()
-		_, err := mrtr.Ask(ctx, c, text("first"))
+		_, err := linear.Ask(ctx, c, text("first"))
 		return tripOut{}, err
 	}), "")
 	require.NoError(t, tool.begin().err)
@@ -220,7 +222,7 @@ func TestFramesReportAPanicOnTheirWayOut(t *testing.T) {
 func TestFramesAfterClose(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, nil)
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	asked := tool.begin()
 	require.NoError(t, rt.Close())
 	require.Equal(t, 1, did.count("unwound"), "Close waits for deferred functions")
@@ -235,9 +237,9 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 		release := make(chan struct{})
 		rt, err := mrtr.New(nil)
 		require.NoError(t, err)
-		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			defer func() { <-release }()
-			_, err := mrtr.Ask(ctx, c, text("first"))
+			_, err := linear.Ask(ctx, c, text("first"))
 			return tripOut{}, err
 		}), "")
 		require.NoError(t, tool.begin().err)
@@ -258,7 +260,7 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho})
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	var failed error
 	for i := range frames {
 		who := fmt.Sprint(i % 7)
@@ -281,7 +283,7 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 func TestFramesAreCappedInBytes(t *testing.T) {
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 10_000}})
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
 	long := strings.Repeat("x", 5_000)
 	first := begin(long)
@@ -299,10 +301,10 @@ func TestFramesAreCappedInBytes(t *testing.T) {
 func TestFramesForgetTheRequest(t *testing.T) {
 	var held *mrtr.Call
 	rt := newTripRuntime(t, nil)
-	tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		held = c
 		require.NotNil(t, c.Request())
-		_, err := mrtr.Ask(ctx, c, text("first"))
+		_, err := linear.Ask(ctx, c, text("first"))
 		require.NotNil(t, c.Request())
 		return tripOut{}, err
 	}), "")
@@ -314,8 +316,8 @@ func TestFramesForgetTheRequest(t *testing.T) {
 // Where the frame is gone nobody is asked again for what nothing waits for.
 func TestFramesThatAreGoneAskNobody(t *testing.T) {
 	var did deeds
-	one := newTrip(newTripRuntime(t, nil), mrtr.Coroutine(twoStops(&did)), "")
-	other := newTrip(newTripRuntime(t, nil), mrtr.Coroutine(twoStops(&did)), "")
+	one := newTrip(newTripRuntime(t, nil), linear.Coroutine(twoStops(&did)), "")
+	other := newTrip(newTripRuntime(t, nil), linear.Coroutine(twoStops(&did)), "")
 	first := one.begin()
 	second := other.round(t.Context(), "", first.state, nil)
 	ended(t, second.err, mrtr.FrameGone)
@@ -343,7 +345,7 @@ func TestDrainLetsHeldHandlersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, nil)
-		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 		held := tool.begin()
 		end := drained(t.Context(), rt)
 		require.Empty(t, end, "a handler is held")
@@ -364,7 +366,7 @@ func TestDrainWaitsForTheTimeOfAFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
-		newTrip(rt, mrtr.Coroutine(twoStops(&did)), "").begin()
+		newTrip(rt, linear.Coroutine(twoStops(&did)), "").begin()
 		end := drained(t.Context(), rt)
 		began := time.Now()
 		require.NoError(t, <-end)
@@ -377,7 +379,7 @@ func TestDrainWaitsForTheTimeOfAFrame(t *testing.T) {
 func TestDrainWaitsForARoundThatWillBeHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := newTripRuntime(t, nil)
-		tool := newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
+		tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
 			time.Sleep(time.Minute)
 			var did deeds
 			return twoStops(&did)(ctx, c, in)
@@ -399,13 +401,13 @@ func TestDrainMovesResumableCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, nil)
-		held := newTrip(rt, mrtr.Resumable(twoStops(&did)), "").begin()
+		held := newTrip(rt, linear.Resumable(twoStops(&did)), "").begin()
 		require.NoError(t, <-drained(t.Context(), rt))
-		goesOn(t, newTrip(newTripRuntime(t, nil), mrtr.Resumable(twoStops(&did)), ""), held)
+		goesOn(t, newTrip(newTripRuntime(t, nil), linear.Resumable(twoStops(&did)), ""), held)
 		require.Equal(t, 1, did.count("start"), "the other instance remembers it")
 
 		rt = newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}})
-		tool := newTrip(rt, mrtr.Resumable(twoStops(&did)), "")
+		tool := newTrip(rt, linear.Resumable(twoStops(&did)), "")
 		held = tool.begin()
 		end := drained(t.Context(), rt)
 		require.Empty(t, end, "nobody else can go on with it")
@@ -418,9 +420,9 @@ func TestDrainUnwindsTheRestWhereItsTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped error
 		rt := newTripRuntime(t, nil)
-		newTrip(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			c.OnStop("x", func(_ context.Context, _ string, err error) error { stopped = err; return nil })
-			v, err := mrtr.Ask(ctx, c, text("first"))
+			v, err := linear.Ask(ctx, c, text("first"))
 			return tripOut{Plan: v}, err
 		}), "").begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -439,7 +441,7 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, nil)
-		coroutine := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		coroutine := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 		native := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(nativeOf(&did)), &mrtr.HandlerOptions{Audience: "native"})}
 		held := coroutine.begin()
 		end := drained(t.Context(), rt)
@@ -455,7 +457,7 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 func TestDrainWaitsForTheCallsOfLegacyClients(t *testing.T) {
 	for name, style := range map[string]mrtr.Style[input, output]{
 		"native":  mrtr.Native(twoQuestions("")),
-		"journal": mrtr.Journal(linearOf(func(s *stage, _ input) (output, error) { return output{ask(s, units)}, nil })),
+		"journal": linear.Journal(linearOf(func(s *stage, _ input) (output, error) { return output{ask(s, units)}, nil })),
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt, err := mrtr.New(nil)
@@ -514,7 +516,7 @@ func TestACallThatGoesOnIsNotAbandoned(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var did deeds
 					var log recorder
-					o := &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Observer: &log}
+					o := &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Listener: observe.With(&log)}
 					if !shared {
 						o.State = &statecodec.Options{Ephemeral: true}
 					}
@@ -528,8 +530,8 @@ func TestACallThatGoesOnIsNotAbandoned(t *testing.T) {
 					case name == "resumable" && (shared || explanation == "time is up"):
 						abandoned, released = 0, 1
 					}
-					require.Len(t, log.of(mrtr.CallAbandoned), abandoned, "%s, %s, shared %t", name, explanation, shared)
-					require.Len(t, log.of(mrtr.FrameReleased), released, "%s, %s, shared %t", name, explanation, shared)
+					require.Len(t, log.of(observe.CallAbandoned), abandoned, "%s, %s, shared %t", name, explanation, shared)
+					require.Len(t, log.of(observe.FrameReleased), released, "%s, %s, shared %t", name, explanation, shared)
 				})
 			}
 		}

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // Sixty addresses of 900 KiB are held nowhere, if 8 MiB may be.
 func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 8 << 20}})
-	h := mrtr.Resource(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ string) (*mcp.ReadResourceResult, error) {
-		_, err := mrtr.Ask(ctx, c, text("first"))
+	h := mrtr.Resource(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ string) (*mcp.ReadResourceResult, error) {
+		_, err := linear.Ask(ctx, c, text("first"))
 		return nil, err
 	}), nil)
 	held := 0
@@ -40,7 +41,7 @@ func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 // not fit ends, or goes on without its frame where it can.
 func TestFramesWeighTheirAnswers(t *testing.T) {
 	for name, style := range map[string]linearStyle{
-		"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut],
+		"coroutine": linear.Coroutine[tripIn, tripOut], "resumable": linear.Resumable[tripIn, tripOut],
 	} {
 		t.Run(name, func(t *testing.T) {
 			var did deeds
@@ -81,7 +82,7 @@ func TestACrowdLeavesRoomForKnownCallers(t *testing.T) {
 				return who, nil
 			}
 			rt := newTripRuntime(t, &opts)
-			tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+			tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 			begin := func(who string) error {
 				return tool.round(t.Context(), who+" "+strings.Repeat("x", 9_000), "", nil).err
 			}
@@ -100,7 +101,7 @@ func TestACrowdLeavesRoomForKnownCallers(t *testing.T) {
 	}
 	t.Run("of one principal", func(t *testing.T) {
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 100_000}, Principal: byWho})
-		tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+		tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 		ann, bob := strings.Repeat("a", 9_000), strings.Repeat("b", 9_000)
 		held := 0
 		for range 20 {

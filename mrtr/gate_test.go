@@ -11,10 +11,12 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 var (
-	visit       = mrtr.ElicitURL("visit", "Please log in.", "https://example.org/login")
+	visitPage   = mrtr.ElicitURL("visit", "Please log in.", "https://example.org/login")
 	sample      = mrtr.Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 10, Messages: []*mcp.SamplingMessageV2{{Role: "user", Content: []mcp.Content{&mcp.TextContent{Text: "hi"}}}}})
 	sampleTools = mrtr.Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 10, Tools: []*mcp.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}}})
 	roots       = mrtr.Roots("roots")
@@ -38,10 +40,10 @@ var gates = []struct {
 	{"url is not form", units, wire.URLOnly, needsForm},
 	{"form", units, wire.FormOnly, ""},
 	{"elicitation without saying which is form", units, `{"elicitation":{}}`, ""},
-	{"elicitation without saying which is not url", visit, `{"elicitation":{}}`, needsURL},
-	{"nothing declared, url", visit, wire.Nothing, needsURL},
-	{"form is not url", visit, wire.FormOnly, needsURL},
-	{"url", visit, wire.URLOnly, ""},
+	{"elicitation without saying which is not url", visitPage, `{"elicitation":{}}`, needsURL},
+	{"nothing declared, url", visitPage, wire.Nothing, needsURL},
+	{"form is not url", visitPage, wire.FormOnly, needsURL},
+	{"url", visitPage, wire.URLOnly, ""},
 	{"no sampling", sample, wire.FormOnly, needsModel},
 	{"sampling", sample, `{"sampling":{}}`, ""},
 	{"sampling without tools", sampleTools, `{"sampling":{}}`, needsTools},
@@ -66,7 +68,7 @@ func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 			}
 			refusedWith(t, reply.Error, -32021)
 			require.JSONEq(t, `{"requiredCapabilities":`+gate.required+`}`, string(reply.Error.Data))
-			require.Empty(t, seen.of(mrtr.QuestionsAsked))
+			require.Empty(t, seen.of(observe.QuestionsAsked))
 		})
 	}
 }
@@ -75,7 +77,7 @@ func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 func TestTheGateIsForTheWholeRound(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units, visit), output{}, nil
+		return mrtr.Need(units, visitPage), output{}, nil
 	}
 	client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: wire.FormOnly})
 	out := call(t, client, nil)
@@ -137,10 +139,10 @@ func charging(charge func()) map[string]mrtr.Style[input, output] {
 // chargingSteps is the same tool in steps, which know by themselves which capabilities they
 // always ask.
 func chargingSteps(charge func()) mrtr.Style[input, output] {
-	var b mrtr.Steps[input, output]
-	mrtr.DoStep(&b, "charge", func(context.Context, *mrtr.At[input], string) (bool, error) { charge(); return true, nil })
-	unit := mrtr.AskQuestion(&b, "units", units)
-	b.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return output{unit.Of(at)}, nil })
+	var b steps.List[input, output]
+	steps.Do(&b, "charge", func(context.Context, *steps.At[input], string) (bool, error) { charge(); return true, nil })
+	unit := steps.Always(&b, units)
+	b.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{unit.Of(at)}, nil })
 	return b.MustBuild()
 }
 
@@ -173,7 +175,7 @@ func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 			failsWith(t, out, noStream)
 			require.Zero(t, charged, "charged a client that could not be asked")
 			require.Zero(t, seen.entries())
-			require.Len(t, seen.of(mrtr.CallStopped), 3)
+			require.Len(t, seen.of(observe.CallStopped), 3)
 
 			for _, opts := range []*wire.Options{nil, legacyClient} {
 				charged = 0
@@ -325,13 +327,6 @@ func counting(n int) nativeHandler {
 
 // More than nine rounds are for those of whom something shows that they follow them.
 func TestMaxRounds(t *testing.T) {
-	patient := func(req mcp.Request) int {
-		if req.GetParams().GetMeta()["patient"] == true {
-			return 30
-		}
-		return 0
-	}
-	follows := func(n int) func(mcp.Request) int { return func(mcp.Request) int { return n } }
 	for _, test := range []struct {
 		explanation string
 		opts        mrtr.Options
@@ -339,10 +334,6 @@ func TestMaxRounds(t *testing.T) {
 		limit       int
 	}{
 		{"a modern client of which nothing is known", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, nil, 9},
-		{"one of which the function knows nothing", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: patient}, nil, 9},
-		{"one that follows further", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: follows(12)}, nil, 12},
-		{"one that follows further than the server", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}, FollowsRounds: follows(50)}, nil, 20},
-		{"one that follows less", mrtr.Options{FollowsRounds: follows(4)}, nil, 4},
 		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, legacyClient, 20},
 		{"a legacy client, unless it is set", mrtr.Options{}, legacyClient, 9},
 		{"fewer for all", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, nil, 3},

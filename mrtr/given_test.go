@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
 )
 
 // givenText is an answer that depends on nothing, and counts how often it is asked for.
-func givenText(key string, asked *atomic.Int32) mrtr.Given[tripIn, string] {
-	return mrtr.Resolve(key, func(context.Context, tripIn) (mrtr.Question[string], error) {
+func givenText(key string, asked *atomic.Int32) given.Answer[tripIn, string] {
+	return given.Question(key, func(context.Context, tripIn) (mrtr.Question[string], error) {
 		asked.Add(1)
 		return text(key), nil
 	})
@@ -25,18 +26,18 @@ func givenText(key string, asked *atomic.Int32) mrtr.Given[tripIn, string] {
 func TestGivenTakesTheFewestRounds(t *testing.T) {
 	var asked atomic.Int32
 	a, b, c := givenText("a", &asked), givenText("b", &asked), givenText("c", &asked)
-	afterA := mrtr.ResolveAfter(a, "d", func(_ context.Context, _ tripIn, a string) (mrtr.Question[string], error) {
+	afterA := given.After(a, "d", func(_ context.Context, _ tripIn, a string) (mrtr.Question[string], error) {
 		return mrtr.Elicit[string]("d", "After "+a+"?"), nil
 	})
 	afterBoth := mrtr.ResolveAfter2(b, afterA, "e", func(_ context.Context, _ tripIn, b, d string) (mrtr.Question[string], error) {
 		return mrtr.Known(b + d), nil
 	})
-	f := mrtr.ResolveQuestion[tripIn](text("f"))
+	f := given.Always[tripIn](text("f"))
 	each := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]mrtr.Question[string], error) {
 		return []mrtr.Question[string]{text("each.0"), mrtr.Known("known"), text("each.2")}, nil
 	})
 	none := mrtr.ResolveEach("none", func(context.Context, tripIn) ([]mrtr.Question[string], error) { return nil, nil })
-	afterEach := mrtr.ResolveAfter(each, "last", func(_ context.Context, _ tripIn, each []string) (mrtr.Question[string], error) {
+	afterEach := given.After(each, "last", func(_ context.Context, _ tripIn, each []string) (mrtr.Question[string], error) {
 		return mrtr.Elicit[string]("last", "After "+strings.Join(each, " ")+"?"), nil
 	})
 	entered := 0
@@ -56,7 +57,7 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 		},
 		{
 			"one that depends on another",
-			mrtr.Given2(afterA, b, func(_ context.Context, _ *mrtr.Call, _ tripIn, d, b string) (tripOut, error) {
+			given.Handler2(afterA, b, func(_ context.Context, _ *mrtr.Call, _ tripIn, d, b string) (tripOut, error) {
 				entered++
 				return tripOut{Plan: d + b}, nil
 			}),
@@ -64,7 +65,7 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 		},
 		{
 			"one that depends on two, and is known then",
-			mrtr.Given1(afterBoth, func(_ context.Context, _ *mrtr.Call, _ tripIn, e string) (tripOut, error) {
+			given.Handler(afterBoth, func(_ context.Context, _ *mrtr.Call, _ tripIn, e string) (tripOut, error) {
 				entered++
 				return tripOut{Plan: e}, nil
 			}),
@@ -72,7 +73,7 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 		},
 		{
 			"five, two of them lists, and one after a list",
-			mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				entered++
 				return tripOut{Plan: fmt.Sprint(a.Of(c), f.Of(c), each.Of(c), len(none.Of(c)), afterEach.Of(c))}, nil
 			}, a, f, each, none, afterEach),
@@ -98,11 +99,11 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 // in it, because a default stands in for an answer.
 func TestGivenAsksOnceInARound(t *testing.T) {
 	var asked atomic.Int32
-	usual := mrtr.Resolve("usual", func(context.Context, tripIn) (mrtr.Question[string], error) {
+	usual := given.Question("usual", func(context.Context, tripIn) (mrtr.Question[string], error) {
 		asked.Add(1)
 		return text("usual").Default("the usual"), nil
 	})
-	style := mrtr.Given1(usual, func(_ context.Context, _ *mrtr.Call, _ tripIn, usual string) (tripOut, error) {
+	style := given.Handler(usual, func(_ context.Context, _ *mrtr.Call, _ tripIn, usual string) (tripOut, error) {
 		return tripOut{Plan: usual}, nil
 	})
 	mute := newTrip(newTripRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults}), style, "")
@@ -123,16 +124,16 @@ func TestGivenIsDeclined(t *testing.T) {
 		style       tripStyle
 		plan        string
 	}{
-		{"a question", mrtr.Given1(givenText("q", new(atomic.Int32)), func(_ context.Context, _ *mrtr.Call, _ tripIn, q string) (tripOut, error) {
+		{"a question", given.Handler(givenText("q", new(atomic.Int32)), func(_ context.Context, _ *mrtr.Call, _ tripIn, q string) (tripOut, error) {
 			return tripOut{Plan: q}, nil
 		}), ""},
-		{"a lenient one", mrtr.Given1(mrtr.Resolve("q", func(context.Context, tripIn) (mrtr.Question[*string], error) {
+		{"a lenient one", given.Handler(given.Question("q", func(context.Context, tripIn) (mrtr.Question[*string], error) {
 			return mrtr.Optional(text("q")), nil
 		}), func(_ context.Context, _ *mrtr.Call, _ tripIn, q *string) (tripOut, error) {
 			require.Nil(t, q)
 			return tripOut{Plan: "without"}, nil
 		}), "without"},
-		{"a Confirm", mrtr.Given1(mrtr.Resolve("q", func(context.Context, tripIn) (mrtr.Question[bool], error) {
+		{"a Confirm", given.Handler(given.Question("q", func(context.Context, tripIn) (mrtr.Question[bool], error) {
 			return mrtr.Confirm("q", "Sure?"), nil
 		}), func(_ context.Context, _ *mrtr.Call, _ tripIn, yes bool) (tripOut, error) {
 			require.False(t, yes)
@@ -158,7 +159,7 @@ func TestGivenIsShared(t *testing.T) {
 	for range 20 {
 		t.Run("a tool", func(t *testing.T) {
 			t.Parallel()
-			tool := serveTrip(t, mrtr.Given1(shared, func(_ context.Context, _ *mrtr.Call, in tripIn, seat string) (tripOut, error) {
+			tool := serveTrip(t, given.Handler(shared, func(_ context.Context, _ *mrtr.Call, in tripIn, seat string) (tripOut, error) {
 				return tripOut{Plan: seat}, nil
 			}))
 			require.Equal(t, tripReply{plan: "aisle"}, tool.answer(tool.begin(), "aisle"))
@@ -169,28 +170,30 @@ func TestGivenIsShared(t *testing.T) {
 // A mistake in the answers that a handler is given is found where it is made.
 func TestGivenIsChecked(t *testing.T) {
 	one, other := givenText("a", new(atomic.Int32)), givenText("a", new(atomic.Int32))
-	var zero mrtr.Given[tripIn, string]
+	var zero given.Answer[tripIn, string]
 	type question = mrtr.Question[string]
 	asks := func(context.Context, tripIn, string) (question, error) { return text("b"), nil }
 	use := func(context.Context, *mrtr.Call, tripIn, string, string) (tripOut, error) { return tripOut{}, nil }
 	useAll := func(context.Context, *mrtr.Call, tripIn) (tripOut, error) { return tripOut{}, nil }
 	list := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]question, error) { return []question{text("each.1")}, nil })
 	for explanation, f := range map[string]func(){
-		"two with one key":            func() { mrtr.Given2(one, other, use) },
-		"one that depends on its key": func() { mrtr.Given2(one, mrtr.ResolveAfter(other, "b", asks), use) },
-		"a zero one":                  func() { mrtr.Given2(one, zero, use) },
-		"a dependency on nothing":     func() { mrtr.ResolveAfter(zero, "b", asks) },
-		"no function":                 func() { mrtr.Resolve[tripIn, string]("b", nil) },
-		"a bad key":                   func() { mrtr.Resolve("b c", func(context.Context, tripIn) (question, error) { return text("b"), nil }) },
-		"a key below that of a list":  func() { mrtr.GivenAll(useAll, givenText("each.7", new(atomic.Int32)), list) },
-		"a list whose keys are taken": func() { mrtr.GivenAll(useAll, list, givenText("each.7", new(atomic.Int32))) },
+		"two with one key":            func() { given.Handler2(one, other, use) },
+		"one that depends on its key": func() { given.Handler2(one, given.After(other, "b", asks), use) },
+		"a zero one":                  func() { given.Handler2(one, zero, use) },
+		"a dependency on nothing":     func() { given.After(zero, "b", asks) },
+		"no function":                 func() { given.Question[tripIn, string]("b", nil) },
+		"a bad key": func() {
+			given.Question("b c", func(context.Context, tripIn) (question, error) { return text("b"), nil })
+		},
+		"a key below that of a list":  func() { given.All(useAll, givenText("each.7", new(atomic.Int32)), list) },
+		"a list whose keys are taken": func() { given.All(useAll, list, givenText("each.7", new(atomic.Int32))) },
 		"no list of questions":        func() { mrtr.ResolveEach[tripIn, string]("b", nil) },
-		"nil among all":               func() { mrtr.GivenAll(useAll, one, nil) },
-		"a question without a key":    func() { mrtr.ResolveQuestion[tripIn](mrtr.Known("b")) },
-		"a question that is wrong":    func() { mrtr.ResolveQuestion[tripIn](text("b c")) },
-		"no handler of all":           func() { mrtr.Tool(newTripRuntime(t, nil), mrtr.GivenAll[tripIn, tripOut](nil, one), nil) },
+		"nil among all":               func() { given.All(useAll, one, nil) },
+		"a question without a key":    func() { given.Always[tripIn](mrtr.Known("b")) },
+		"a question that is wrong":    func() { given.Always[tripIn](text("b c")) },
+		"no handler of all":           func() { mrtr.Tool(newTripRuntime(t, nil), given.All[tripIn, tripOut](nil, one), nil) },
 		"no handler": func() {
-			mrtr.Tool(newTripRuntime(t, nil), mrtr.Given1[tripIn, tripOut](one, nil), nil)
+			mrtr.Tool(newTripRuntime(t, nil), given.Handler[tripIn, tripOut](one, nil), nil)
 		},
 	} {
 		t.Run(explanation, func(t *testing.T) {
@@ -201,19 +204,19 @@ func TestGivenIsChecked(t *testing.T) {
 			f()
 		})
 	}
-	stray := mrtr.Resolve("b", func(context.Context, tripIn) (question, error) { return text("c"), nil })
-	tool := serveTrip(t, mrtr.Given1(stray, func(context.Context, *mrtr.Call, tripIn, string) (tripOut, error) { return tripOut{}, nil }))
+	stray := given.Question("b", func(context.Context, tripIn) (question, error) { return text("c"), nil })
+	tool := serveTrip(t, given.Handler(stray, func(context.Context, *mrtr.Call, tripIn, string) (tripOut, error) { return tripOut{}, nil }))
 	require.ErrorContains(t, misuse(t, tool.begin().err), `"c"`)
 
 	for explanation, c := range map[string]struct {
 		style tripStyle
 		want  string
 	}{
-		"a list with another key": {mrtr.GivenAll(useAll, list), `"each.1"`},
-		"an answer that is not named": {mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		"a list with another key": {given.All(useAll, list), `"each.1"`},
+		"an answer that is not named": {given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			return tripOut{Plan: one.Of(c)}, nil
 		}), `"a"`},
-		"the zero one is read": {mrtr.GivenAll(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		"the zero one is read": {given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			return tripOut{Plan: zero.Of(c)}, nil
 		}), "zero Given"},
 		"one is read in another style": {mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {

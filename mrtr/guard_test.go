@@ -17,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -110,8 +113,8 @@ func errorPlaces(of string) []string {
 
 type riskyObserver struct{}
 
-func (riskyObserver) Observe(context.Context, mrtr.Event) { risk("Observer") }
-func (riskyObserver) RoundContext(ctx context.Context, _ mrtr.Event) context.Context {
+func (riskyObserver) Observe(context.Context, observe.Event) { risk("Observer") }
+func (riskyObserver) RoundContext(ctx context.Context, _ observe.Event) context.Context {
 	risk("RoundContext")
 	return ctx
 }
@@ -196,13 +199,13 @@ func riskyStyles(p *payments) map[string]mrtr.Style[tripIn, riskyOut] {
 	}
 	styles := everyStyle(body(true))
 	styles["once"], styles["native"] = styles["native"], mrtr.Native(guardedOf(body(false)))
-	var list mrtr.Steps[tripIn, riskyOut]
-	mrtr.AskStep(&list, "q", func(context.Context, *tripAt) (mrtr.Question[riskyAnswer], error) { return riskyQuestion(), nil })
-	mrtr.AskStep(&list, "known", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	var list steps.List[tripIn, riskyOut]
+	steps.Ask(&list, "q", func(context.Context, *tripAt) (mrtr.Question[riskyAnswer], error) { return riskyQuestion(), nil })
+	steps.Ask(&list, "known", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 		risk("before the effect")
 		return mrtr.Known("x"), nil
 	})
-	mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (riskyReceipt, error) { return p.pay(ctx, idem) }, p.options())
+	steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (riskyReceipt, error) { return p.pay(ctx, idem) }, p.options())
 	if stopsAt() {
 		list.OnStop("pay", func(ctx context.Context, _ *tripAt, idem string, err error) error { return riskyUndo(ctx, idem, err) })
 	}
@@ -310,7 +313,7 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 						hazardNow.Store(h)
 						defer hazardNow.Store(&hazard{})
 						opts := &mrtr.Options{
-							Observer: riskyObserver{}, Store: newStore(),
+							Listener: observe.With(riskyObserver{}), Durable: durable.In(newStore(), nil),
 							Principal: func(context.Context, mcp.Request) (string, error) {
 								risk("Principal")
 								if isAt(errorPlaces("Principal")...) && h.armed.Load() {

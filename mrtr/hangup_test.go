@@ -10,6 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/steps"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // hangUpPlaces are where the client leaves, in the round after its answer.
@@ -45,7 +49,6 @@ func (m *meeting) end() {
 
 func (m *meeting) register(c *mrtr.Call) {
 	c.OnComplete(func(context.Context) { m.completed.Add(1); m.end() })
-	c.OnStop("pay", func(context.Context, string, error) error { m.stop(); return nil })
 }
 
 // stop is the function of OnStop. It notes whether it ran under an effect.
@@ -79,12 +82,16 @@ func meetingStyles() map[string]tripStyle {
 		m.reach("after the effect")
 		return tripOut{Plan: paid}, err
 	})
+	stops := func(ctx context.Context, _ *mrtr.Call, _ mrtr.Undo[string]) error { meetingOf(ctx).stop(); return nil }
+	for name, style := range styles {
+		styles[name] = style.OnStop(mrtr.UndoOf("pay", stops))
+	}
 	var list tripSteps
-	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
-	done := mrtr.DoStep(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
+	steps.Ask(&list, "pay", asks("pay", &deeds{}))
+	done := steps.Do(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
 		return meetingOf(ctx).pay(ctx, idem)
 	})
-	list.OnStop("charge", func(ctx context.Context, _ *tripAt, _ string, _ error) error { meetingOf(ctx).stop(); return nil })
+	steps.OnStop(&list, done, stops)
 	list.End(func(ctx context.Context, at *tripAt) (tripOut, error) {
 		m := meetingOf(ctx)
 		at.Call.OnComplete(func(context.Context) { m.completed.Add(1); m.end() })
@@ -110,8 +117,14 @@ func TestHangUpDuringWork(t *testing.T) {
 	styles := meetingStyles()
 	require.NotEmpty(t, styles)
 	for name, style := range styles {
-		eachStore(t, name, func(t *testing.T, stored bool) {
-			opts := storeIf(stored)
+		for _, stored := range []bool{true, false} {
+			if !stored && isStoreForced() {
+				continue
+			}
+			opts := &mrtr.Options{}
+			if stored {
+				opts = &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)}
+			}
 			tool := newTrip(newTripRuntime(t, opts), style, "")
 			for i := range calls {
 				m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])
@@ -142,6 +155,6 @@ func TestHangUpDuringWork(t *testing.T) {
 					require.False(t, m.early.Load(), "OnStop waits for the effect")
 				}
 			}
-		})
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // listed are the tools that a client is shown, page by page.
@@ -99,10 +100,10 @@ func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 		{"the first again", nil, all, ""},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", c.explanation, c.client), func(t *testing.T) {
-			before := len(seen.of(mrtr.ToolHidden))
+			before := len(seen.of(observe.ToolHidden))
 			client := connect(t, server, c.client)
 			require.Equal(t, c.want, listed(t, client, len(all)))
-			hidden := seen.of(mrtr.ToolHidden)[before:]
+			hidden := seen.of(observe.ToolHidden)[before:]
 			require.Len(t, hidden, len(all)-len(c.want))
 			for i, e := range hidden {
 				require.Equal(t, []string{"a.needs", "e.steps"}[i], e.Name)

@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // script is a handler written as a list, so that two versions of it can be
 // laid side by side: "?key" asks, "?key=words" asks in other words, "?a+b" asks
 // both at once, "!key" runs an effect.
-func script(did *deeds, lines ...string) mrtr.LinearFunc[tripIn, tripOut] {
+func script(did *deeds, lines ...string) linear.Func[tripIn, tripOut] {
 	return linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 		ctx, c := s.ctx, s.Call
 		plan := ""
@@ -33,7 +34,7 @@ func script(did *deeds, lines ...string) mrtr.LinearFunc[tripIn, tripOut] {
 				}
 				questions, all = append(questions, q), append(all, q)
 			}
-			if err := mrtr.AskAll(ctx, c, all...); err != nil {
+			if err := linear.AskAll(ctx, c, all...); err != nil {
 				return tripOut{}, err
 			}
 			for _, q := range questions {
@@ -202,7 +203,7 @@ func TestJournalReplaysEffects(t *testing.T) {
 				if err := errors.Join(<-errs, <-errs); err != nil {
 					return tripOut{}, err
 				}
-				_, err := mrtr.Ask(ctx, c, text("q"))
+				_, err := linear.Ask(ctx, c, text("q"))
 				return tripOut{Plan: "done"}, err
 			}))
 			last, _ := tool.run()
@@ -224,7 +225,7 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 				_, err := mrtr.Once(ctx, c, "late", did.do("late"))
 				refused <- err
 			}()
-			_, err := mrtr.Ask(ctx, c, text("q"))
+			_, err := linear.Ask(ctx, c, text("q"))
 			return tripOut{}, err
 		}))
 		require.NoError(t, tool.begin().err)
@@ -239,13 +240,13 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 // of theirs does.
 func TestJournalDeferredFunctionsCannotAct(t *testing.T) {
 	var did deeds
-	tool := serveTrip(t, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {
+	tool := serveTrip(t, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {
 		defer func() {
 			v, err := mrtr.Once(ctx, c, "deferred", did.do("deferred"))
 			did.note(fmt.Sprint(err == nil))
 			out.Plan += v
 		}()
-		_, err := mrtr.Ask(ctx, c, text("q"))
+		_, err := linear.Ask(ctx, c, text("q"))
 		return tripOut{Plan: "done and "}, err
 	}))
 	asked := tool.begin()
@@ -258,9 +259,9 @@ func TestJournalDeferredFunctionsCannotAct(t *testing.T) {
 
 func TestJournalReportsAPanicInADeferredFunction(t *testing.T) {
 	var panicked *mrtr.PanicError
-	tool := serveTrip(t, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	tool := serveTrip(t, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		defer func() { panic("the door jams") }()
-		_, err := mrtr.Ask(ctx, c, text("q"))
+		_, err := linear.Ask(ctx, c, text("q"))
 		return tripOut{}, err
 	}))
 	require.ErrorAs(t, tool.begin().err, &panicked)

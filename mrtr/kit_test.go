@@ -19,6 +19,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -36,24 +38,24 @@ func TestMain(m *testing.M) {
 // recorder is an Observer that keeps everything.
 type recorder struct {
 	mu     sync.Mutex
-	events []mrtr.Event
+	events []observe.Event
 }
 
-func (r *recorder) Observe(_ context.Context, e mrtr.Event) {
+func (r *recorder) Observe(_ context.Context, e observe.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 }
 
-func (r *recorder) all() []mrtr.Event {
+func (r *recorder) all() []observe.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]mrtr.Event(nil), r.events...)
+	return append([]observe.Event(nil), r.events...)
 }
 
 // of is the events of one kind.
-func (r *recorder) of(kind mrtr.EventKind) []mrtr.Event {
-	var found []mrtr.Event
+func (r *recorder) of(kind observe.Kind) []observe.Event {
+	var found []observe.Event
 	for _, e := range r.all() {
 		if e.Kind == kind {
 			found = append(found, e)
@@ -63,10 +65,10 @@ func (r *recorder) of(kind mrtr.EventKind) []mrtr.Event {
 }
 
 // entries counts how often a handler was entered.
-func (r *recorder) entries() int { return len(r.of(mrtr.HandlerEntered)) }
+func (r *recorder) entries() int { return len(r.of(observe.HandlerEntered)) }
 
 func (r *recorder) abandoned() (reasons []string) {
-	for _, e := range r.of(mrtr.CallAbandoned) {
+	for _, e := range r.of(observe.CallAbandoned) {
 		reasons = append(reasons, fmt.Sprintf("%s (effects: %t)", e.Reason, e.HasEffects))
 	}
 	return reasons
@@ -80,8 +82,8 @@ func newRuntime(t testing.TB, opts *mrtr.Options) (*mrtr.Runtime, *recorder) {
 		o = *opts
 	}
 	seen := &recorder{}
-	if o.Observer == nil {
-		o.Observer = seen
+	if o.Listener == nil {
+		o.Listener = observe.With(seen)
 	}
 	o = onForcedStore(t, o)
 	rt, err := mrtr.New(&o)
@@ -274,17 +276,14 @@ func isStoreForced() bool { return os.Getenv("MRTR_STORE") == "memory" }
 
 func onForcedStore(t testing.TB, o mrtr.Options) mrtr.Options {
 	test, _, _ := strings.Cut(t.Name(), "/")
-	switch {
-	case !isStoreForced() || o.Store != nil || differsWithStore[test] != "":
+	if !isStoreForced() || o.Durable != nil || differsWithStore[test] != "" {
 		return o
-	case o.State != nil && len(o.State.Keys) > 0:
-		o.Store = shared{forcedStore}
-	default:
-		o.Store = forcedStore
 	}
-	if o.Remember == nil {
-		o.Remember = &mrtr.RememberOptions{Patience: 100 * time.Millisecond} // it never waits
+	over := store.Store(forcedStore)
+	if o.State != nil && len(o.State.Keys) > 0 {
+		over = shared{forcedStore}
 	}
+	o.Durable = durable.In(over, &durable.Options{Patience: 100 * time.Millisecond}) // it never waits
 	return o
 }
 
@@ -311,3 +310,8 @@ func panicOf(t testing.TB, err error) *mrtr.PanicError {
 	require.ErrorAs(t, err, &panicked)
 	return panicked
 }
+
+// shared is a memory store as if several processes shared it, whose records are sealed.
+type shared struct{ *store.Memory }
+
+func (shared) Scope() store.Scope { return store.Machine }

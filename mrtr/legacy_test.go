@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 )
 
@@ -111,7 +112,7 @@ func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 	for policy, want := range map[mrtr.UnaskablePolicy]string{mrtr.UnaskableRefuse: noStream, mrtr.UnaskableLegacyDefaults: "", mrtr.UnaskableDefaults: ""} {
 		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: policy})
 		server := serveTool(rt, twoQuestions("Rome"), nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(carrying(0)), nil))
+		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(wondering(0)), nil))
 		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
 		client, err := wire.Dial(context.Background(), &mcp.StreamableClientTransport{Endpoint: front.URL, DisableStandaloneSSE: true}, legacyClient)
 		require.NoError(t, err)
@@ -128,18 +129,6 @@ func TestLegacyClientsOfAStatelessServer(t *testing.T) {
 		said(t, plain, "done")
 		require.NoError(t, client.Close())
 		front.Close()
-	}
-}
-
-// A round that only carries state means nothing to a legacy client: the engine
-// goes on by itself, also where it never asks.
-func TestLegacyClientsAndRoundsThatOnlyCarry(t *testing.T) {
-	for policy := mrtr.LegacyBridge; policy <= mrtr.LegacyNever; policy++ {
-		for _, opts := range []*wire.Options{legacyClient, legacyMute, negotiatedDown} {
-			rt, _ := newRuntime(t, &mrtr.Options{Legacy: policy})
-			client := connect(t, serveTool(rt, carrying(2), nil), opts)
-			said(t, call(t, client, nil), "done")
-		}
 	}
 }
 
@@ -187,7 +176,7 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 				require.Len(t, out.Questions, 2)
 				require.Equal(t, "Where to?\n\nThe answer did not fit: "+note+".", out.Questions[1].Message)
 				if way != "in place" {
-					refused := seen.of(mrtr.AnswerRefused)
+					refused := seen.of(observe.AnswerRefused)
 					require.Len(t, refused, 1)
 					require.Equal(t, "it does not fit", refused[0].Reason)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 type roundKey struct{}
@@ -23,7 +24,7 @@ func TestLinearContextGoesWithTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type inner struct{}
 		var handlerCtx context.Context
-		tool := serveTrip(t, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		tool := serveTrip(t, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 			handlerCtx = context.WithValue(s.ctx, inner{}, "the handler's own")
 			values := make([]any, 0, 3)
 			for _, key := range []string{"first", "second", "third"} {
@@ -111,7 +112,7 @@ func TestLinearContextIsCancelled(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			var cause error
 			rt := newTripRuntime(t, nil)
-			tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			tool := newTrip(rt, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 				defer func() { cause = context.Cause(s.ctx) }()
 				ask(s, text("first"))
 				<-s.ctx.Done()
@@ -131,7 +132,7 @@ func TestLinearContextIsCancelled(t *testing.T) {
 func TestLinearProgressReachesTheCurrentRound(t *testing.T) {
 	rt := newTripRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "trips", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "trip"}, mrtr.Tool(rt, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 		ask(s, text("first"))
 		token := s.Call.Request().(*mcp.CallToolRequest).Params.GetProgressToken()
 		err := s.Call.Session().NotifyProgress(s.ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: 1, Message: "half way"})

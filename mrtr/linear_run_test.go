@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -20,8 +23,8 @@ import (
 // A handler that ends its own goroutine ends its call with an error that says so,
 // and nothing else: the tool's next call works.
 func TestLinearRunSurvivesItsHandler(t *testing.T) {
-	type handler = mrtr.LinearFunc[tripIn, tripOut]
-	first := func(ctx context.Context, c *mrtr.Call) { _, _ = mrtr.Ask(ctx, c, text("first")) }
+	type handler = linear.Func[tripIn, tripOut]
+	first := func(ctx context.Context, c *mrtr.Call) { _, _ = linear.Ask(ctx, c, text("first")) }
 	tests := map[string]struct {
 		explanation string
 		handler     handler
@@ -76,7 +79,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				asked := make(chan error)
 				go func() {
-					_, err := mrtr.Ask(ctx, c, text("first"))
+					_, err := linear.Ask(ctx, c, text("first"))
 					asked <- err
 				}()
 				return tripOut{}, <-asked
@@ -89,7 +92,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 				var children sync.WaitGroup
 				errs := make([]error, 2)
 				for i := range errs {
-					children.Go(func() { _, errs[i] = mrtr.Ask(ctx, c, text("first")) })
+					children.Go(func() { _, errs[i] = linear.Ask(ctx, c, text("first")) })
 				}
 				children.Wait()
 				if errs[0] == nil {
@@ -103,7 +106,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 			explanation: "two answers under one key could not be told apart",
 			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				first(ctx, c)
-				_, err := mrtr.Ask(ctx, c, text("first"))
+				_, err := linear.Ask(ctx, c, text("first"))
 				return tripOut{}, err
 			},
 			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
@@ -112,7 +115,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 			explanation: "wherever in the round it stands",
 			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				first(ctx, c)
-				return tripOut{}, mrtr.AskAll(ctx, c, text("second"), text("first"))
+				return tripOut{}, linear.AskAll(ctx, c, text("second"), text("first"))
 			},
 			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
 		},
@@ -120,7 +123,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 			explanation: "a replay would run the effect's beginning again",
 			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				_, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) {
-					return mrtr.Ask(ctx, c, text("first"))
+					return linear.Ask(ctx, c, text("first"))
 				})
 				return tripOut{}, err
 			},
@@ -151,7 +154,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 			explanation: "of a handler that goes on, that is as good a place as any",
 			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {
 				defer func() {
-					if place, err := mrtr.Ask(ctx, c, text("second")); err == nil {
+					if place, err := linear.Ask(ctx, c, text("second")); err == nil {
 						out.Plan += place
 					}
 				}()
@@ -210,11 +213,11 @@ func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var did deeds
 			rt := newTripRuntime(t, nil)
-			tool := newTrip(rt, mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			tool := newTrip(rt, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 				once(s, "before", did.do("before"))
 				defer did.note("outermost")
 				defer func() {
-					_, err := mrtr.Ask(s.ctx, s.Call, text("too late"))
+					_, err := linear.Ask(s.ctx, s.Call, text("too late"))
 					did.note("an unwound question returned " + err.Error())
 				}()
 				defer func() {
@@ -228,7 +231,7 @@ func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 				ask(s, text("first"))
 				resumed <- struct{}{}
 				<-s.ctx.Done()
-				_, err := mrtr.Ask(s.ctx, s.Call, text("second"))
+				_, err := linear.Ask(s.ctx, s.Call, text("second"))
 				return tripOut{}, err
 			})), "")
 			asked := tool.begin()
@@ -253,7 +256,7 @@ func TestLinearAsksAfterClose(t *testing.T) {
 		tool := newTrip(rt, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 			close(running)
 			<-ctx.Done()
-			_, err := mrtr.Ask(ctx, c, text("first"))
+			_, err := linear.Ask(ctx, c, text("first"))
 			return tripOut{Plan: "came back"}, err
 		}), "")
 		reply := underWay(func() tripReply { return tool.begin() })
@@ -268,14 +271,14 @@ func TestLinearAsksAfterClose(t *testing.T) {
 func TestAnAbandonedCallIsReportedOnce(t *testing.T) {
 	var log recorder
 	var rt *mrtr.Runtime
-	rt = newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Hour}, Observer: observerFunc(func(ctx context.Context, e mrtr.Event) {
+	rt = newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Hour}, Listener: observe.With(observerFunc(func(ctx context.Context, e observe.Event) {
 		log.Observe(ctx, e)
-		if e.Kind == mrtr.CallAbandoned {
+		if e.Kind == observe.CallAbandoned {
 			mrtr.Expire(rt) // as the timer does, had it fired before close stopped it
 		}
-	})})
+	}))})
 	var did deeds
-	tool := newTrip(rt, mrtr.Coroutine(twoStops(&did)), "")
+	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	for range 3 {
 		require.NoError(t, tool.begin().err)
 	}
@@ -284,9 +287,9 @@ func TestAnAbandonedCallIsReportedOnce(t *testing.T) {
 	require.Equal(t, 3, did.count("unwound"))
 }
 
-type observerFunc func(context.Context, mrtr.Event)
+type observerFunc func(context.Context, observe.Event)
 
-func (f observerFunc) Observe(ctx context.Context, e mrtr.Event) { f(ctx, e) }
+func (f observerFunc) Observe(ctx context.Context, e observe.Event) { f(ctx, e) }
 
 // A handler asks in the very moment in which its round's time is up. Either its question goes
 // out, and the handler is there for the answer, or the call ends and undoes its effects.
@@ -295,13 +298,13 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			did, un := &deeds{}, &undone{}
-			rt := newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Store: store.NewMemory(nil)})
-			style := mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			rt := newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)})
+			style := linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 				ask(s, text("q"))
 				once(s, "pay", did.do("pay"))
 				s.Call.OnStop("pay", func(_ context.Context, _ string, err error) error { un.note("pay", err); return nil })
 				time.Sleep(time.Second)
-				_, err := mrtr.Ask(s.ctx, s.Call, text("r"))
+				_, err := linear.Ask(s.ctx, s.Call, text("r"))
 				return tripOut{Plan: "done"}, err
 			}))
 			tool := &tripTool{handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Second})}
@@ -327,14 +330,14 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 // registered before its first question holds in its last round, and a mistake ends its call
 // whatever it makes of that.
 func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
-	for name, style := range map[string]linearStyle{"coroutine": mrtr.Coroutine[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
+	for name, style := range map[string]linearStyle{"coroutine": linear.Coroutine[tripIn, tripOut], "resumable": linear.Resumable[tripIn, tripOut]} {
 		for _, mistaken := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mistaken=%t", name, mistaken), func(t *testing.T) {
 				completed := 0
 				tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 					c.OnComplete(func(context.Context) { completed++ })
 					for _, key := range []string{"q", "r"} {
-						if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
+						if _, err := linear.Ask(ctx, c, text(key)); err != nil {
 							return tripOut{}, err
 						}
 					}
@@ -360,7 +363,7 @@ func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
 // round.
 func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
 	ended := make(chan struct{})
-	tool := serveTrip(t, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	tool := serveTrip(t, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 		defer close(ended)
 		goOn, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -380,7 +383,7 @@ func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
 		}()
 		defer func() { close(goOn); <-stopped }()
 		for _, key := range []string{"a", "b", "c", "d"} {
-			if _, err := mrtr.Ask(ctx, c, text(key)); err != nil {
+			if _, err := linear.Ask(ctx, c, text(key)); err != nil {
 				return tripOut{}, err
 			}
 		}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -54,14 +57,14 @@ func sending(send func(idem string)) map[string]mrtr.Style[input, output] {
 		yes := ask(s, agreed)
 		return once(s, "ship", ship(p, yes)), nil
 	})
-	var b mrtr.Steps[input, output]
-	to, yes := mrtr.AskQuestion(&b, "parcel", whereTo), mrtr.AskQuestion(&b, "agreed", agreed)
-	shipped := mrtr.DoStep(&b, "ship", func(ctx context.Context, at *mrtr.At[input], idem string) (output, error) {
+	var b steps.List[input, output]
+	to, yes := steps.Always(&b, whereTo), steps.Always(&b, agreed)
+	shipped := steps.Do(&b, "ship", func(ctx context.Context, at *steps.At[input], idem string) (output, error) {
 		return ship(to.Of(at), yes.Of(at))(ctx, idem)
 	})
-	b.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return shipped.Of(at), nil })
+	b.End(func(_ context.Context, at *steps.At[input]) (output, error) { return shipped.Of(at), nil })
 	styles["steps"] = b.MustBuild()
-	styles["given"] = mrtr.Given2(mrtr.ResolveQuestion[input](whereTo), mrtr.ResolveQuestion[input](agreed),
+	styles["given"] = given.Handler2(given.Always[input](whereTo), given.Always[input](agreed),
 		func(ctx context.Context, c *mrtr.Call, _ input, p parcel, yes bool) (output, error) {
 			return mrtr.Once(ctx, c, "ship", ship(p, yes))
 		})
@@ -230,6 +233,6 @@ func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
 
 	rt, seen := newRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
 	failsWith(t, call(t, connect(t, serveTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
-	require.Len(t, seen.of(mrtr.RequestRefused), 1)
+	require.Len(t, seen.of(observe.RequestRefused), 1)
 	require.Zero(t, seen.entries())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // An effect in Once happens once, in however many rounds it is asked for; its
@@ -197,14 +198,14 @@ func TestOnceOnComplete(t *testing.T) {
 		}
 		return tripOut{}, nil
 	})
-	var list mrtr.Steps[tripIn, tripOut]
+	var list steps.List[tripIn, tripOut]
 	for _, key := range []string{"first", "second"} {
-		mrtr.AskStep(&list, key, func(_ context.Context, at *mrtr.At[tripIn]) (mrtr.Question[string], error) {
+		steps.Ask(&list, key, func(_ context.Context, at *steps.At[tripIn]) (mrtr.Question[string], error) {
 			register(at.Call)
 			return text(key), nil
 		})
 	}
-	list.End(func(_ context.Context, at *mrtr.At[tripIn]) (tripOut, error) {
+	list.End(func(_ context.Context, at *steps.At[tripIn]) (tripOut, error) {
 		register(at.Call)
 		return tripOut{}, nil
 	})
@@ -241,7 +242,7 @@ func TestOnceOnCompleteWhenEnteredAgain(t *testing.T) {
 		return tripOut{}, nil
 	})
 	var list tripSteps
-	mrtr.AskStep(&list, "sure", func(_ context.Context, at *tripAt) (mrtr.Question[bool], error) {
+	steps.Ask(&list, "sure", func(_ context.Context, at *tripAt) (mrtr.Question[bool], error) {
 		register(at.Call)
 		return sure, nil
 	})

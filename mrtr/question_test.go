@@ -13,6 +13,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 type (
@@ -113,7 +115,7 @@ func TestWrongQuestions(t *testing.T) {
 			client := connect(t, serveTool(rt, needing(wrong.question), nil), nil)
 			out := call(t, client, nil)
 			failsWith(t, out, err.Error())
-			require.Empty(t, seen.of(mrtr.QuestionsAsked))
+			require.Empty(t, seen.of(observe.QuestionsAsked))
 		})
 	}
 }
@@ -241,7 +243,7 @@ var visit2 = mrtr.ElicitURL("q", "Please log in.", "https://example.org/login")
 func TestQuestionsOnTheWire(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units, visit, sample, roots), output{}, nil
+		return mrtr.Need(units, visitPage, sample, roots), output{}, nil
 	}
 	client := connect(t, serveTool(rt, handler, nil), nil)
 	reply := send(t, client, wire.Request{Name: "tool"})
@@ -280,7 +282,7 @@ func TestKnownAsksNobody(t *testing.T) {
 	}
 	out = call(t, connect(t, serveTool(rt, both, nil), nil), wire.Answers{"units": wire.Value("metric")})
 	said(t, out, "7 metric")
-	require.Equal(t, []string{"units"}, seen.of(mrtr.QuestionsAsked)[0].Questions)
+	require.Equal(t, []string{"units"}, seen.of(observe.QuestionsAsked)[0].Questions)
 }
 
 // An answer is judged by the question as it was sent, not by the one that the
@@ -320,11 +322,11 @@ func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
 	styles["once"] = mrtr.Native(guardedOf(func(s *stage, in input) (output, error) {
 		return output{ask(s, question(once(s, "look", func(context.Context, string) (string, error) { return in.Location, nil })))}, nil
 	}))
-	var list mrtr.Steps[input, output]
-	send := mrtr.AskStep(&list, "send", func(_ context.Context, at *mrtr.At[input]) (mrtr.Question[string], error) {
+	var list steps.List[input, output]
+	send := steps.Ask(&list, "send", func(_ context.Context, at *steps.At[input]) (mrtr.Question[string], error) {
 		return question(at.In.Location), nil
 	})
-	list.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return output{send.Of(at)}, nil })
+	list.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{send.Of(at)}, nil })
 	styles["steps"] = list.MustBuild()
 	for name, style := range styles {
 		for _, version := range []string{"2026-07-28", wire.Legacy} {

@@ -17,6 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -139,10 +141,6 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 	}
 }
 
-type sour struct{}
-
-func (sour) MarshalJSON() ([]byte, error) { panic(canary) }
-
 // Every function of the author's that the engine runs may panic, and that ends
 // one call.
 func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
@@ -155,9 +153,6 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 			c.OnComplete(func(context.Context) { panic(canary) })
 			return nil, output{}, nil
 		},
-		"while encoding what is carried": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			return mrtr.Need().Carry(sour{}), output{}, nil
-		},
 	} {
 		t.Run(where, func(t *testing.T) {
 			rt, seen := newRuntime(t, nil)
@@ -166,7 +161,7 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 			require.Nil(t, out.Error)
 			failsWith(t, out, "The tool failed unexpectedly.")
 			require.NotContains(t, string(out.Result), canary)
-			panicked := panicOf(t, seen.of(mrtr.CallStopped)[0].Err)
+			panicked := panicOf(t, seen.of(observe.CallStopped)[0].Err)
 			require.NotEmpty(t, panicked.Stack)
 			require.Contains(t, panicked.ToolErrorCause(), canary)
 		})
@@ -218,7 +213,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 				}
 				failsWith(t, out, c.text)
 				require.Empty(t, out.Structured)
-				stopped := seen.of(mrtr.CallStopped)[0].Err
+				stopped := seen.of(observe.CallStopped)[0].Err
 				require.ErrorIs(t, stopped, c.err)
 				require.Equal(t, map[bool]string{true: "applied"}[after], effectOf(stopped))
 			})
@@ -375,14 +370,14 @@ func TestAWholeResultDoesNotAsk(t *testing.T) {
 				server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
 				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, wholeResult[string, mcp.ReadResourceResult](t, text), nil))
 				c := connect(t, server, client)
-				failsWith(t, call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need, Carry its state, and hand both on in the next round")
+				failsWith(t, call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
 				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
 					reply := send(t, c, r)
 					require.NotNil(t, reply.Error)
 					require.Contains(t, reply.Error.Message, told)
 				}
 				require.Empty(t, c.Asked())
-				require.Len(t, seen.of(mrtr.CallStopped), 3)
+				require.Len(t, seen.of(observe.CallStopped), 3)
 			})
 		}
 	}
@@ -394,7 +389,7 @@ func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
 	return mrtr.Native(func(context.Context, *mrtr.Call, In) (*mrtr.IncompleteResult, *R, error) { return nil, result, nil })
 }
 
-// The way that the error names: the questions of another server become questions here, for
+// The questions of another server become questions here, for
 // clients of both eras.
 func TestAGatewayAsksForAnotherServer(t *testing.T) {
 	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(guardedOf(func(s *stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
@@ -404,28 +399,34 @@ func TestAGatewayAsksForAnotherServer(t *testing.T) {
 	type asked struct {
 		State     string
 		Questions map[string]*mcp.ElicitParams
+		Said      string
 	}
-	gateway := mrtr.Native(func(ctx context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+	gateway := mrtr.Native(guardedOf(func(s *stage, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 		p := &mcp.CallToolParamsRaw{Meta: modernMeta(), Name: "upstream", Arguments: arguments}
-		if before, ok := mrtr.Carried[asked](c); ok {
-			p.RequestState, p.InputResponses = before.State, mcp.InputResponseMap{}
-			for key, question := range before.Questions {
-				answer, _ := mrtr.Answer(c, mrtr.ElicitRaw(key, question))
-				p.InputResponses[key] = answer
+		for n := 1; ; n++ {
+			next := once(s, fmt.Sprint("upstream", n), func(ctx context.Context, _ string) (next asked, _ error) {
+				res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
+				if err != nil {
+					return next, err
+				}
+				if res.InputRequests == nil {
+					return asked{Said: res.Content[0].(*mcp.TextContent).Text}, nil
+				}
+				next = asked{res.RequestState, map[string]*mcp.ElicitParams{}, ""}
+				for key, request := range res.InputRequests {
+					next.Questions[key] = request.(*mcp.ElicitParams)
+				}
+				return next, nil
+			})
+			if next.State == "" {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: next.Said}}}, nil
+			}
+			p.RequestState, p.InputResponses = next.State, mcp.InputResponseMap{}
+			for key, question := range next.Questions {
+				p.InputResponses[key] = ask(s, mrtr.ElicitRaw(key, question))
 			}
 		}
-		res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
-		if err != nil || res.InputRequests == nil {
-			return nil, res, err
-		}
-		next := asked{res.RequestState, map[string]*mcp.ElicitParams{}}
-		var questions []mrtr.AnyQuestion
-		for key, request := range res.InputRequests {
-			next.Questions[key] = request.(*mcp.ElicitParams)
-			questions = append(questions, mrtr.ElicitRaw(key, next.Questions[key]))
-		}
-		return mrtr.Need(questions...).Carry(next), nil, nil
-	})
+	}))
 	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
 		t.Run(way, func(t *testing.T) {
 			rt, _ := newRuntime(t, nil)
@@ -446,7 +447,7 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 		for _, bounded := range []bool{false, true} {
 			o := &mrtr.Options{}
 			if stored {
-				o.Store = store.NewMemory(nil)
+				o.Durable = durable.In(store.NewMemory(nil), nil)
 			}
 			rt, _ := newRuntime(t, o)
 			server := newServer()

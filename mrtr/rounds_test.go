@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -49,66 +50,11 @@ func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
 	require.Equal(t, 2, seen.entries())
 }
 
-type cart struct {
-	Items []string
-	Total int
-}
-
-// The author's own state is typed, and stays until it is replaced.
-func TestCarriedState(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		carried, ok := mrtr.Carried[cart](c)
-		switch c.Round() {
-		case 1:
-			require.False(t, ok)
-			return mrtr.Need(units).Carry(cart{[]string{"<a>\"\u2028"}, 3}), output{}, nil
-		case 2:
-			require.True(t, ok)
-			require.Equal(t, cart{[]string{"<a>\"\u2028"}, 3}, carried)
-			_, ok := mrtr.Carried[[]int](c)
-			require.False(t, ok, "another type is not what was carried")
-			return mrtr.Need(mrtr.Elicit[string]("more", "?")), output{}, nil
-		case 3:
-			require.Equal(t, 3, carried.Total, "a round that carries nothing keeps it")
-			return mrtr.Need().Carry(nil), output{}, nil
-		}
-		require.False(t, ok, "Carry(nil) drops it")
-		return nil, output{fmt.Sprint(c.Round())}, nil
-	}
-	client := connect(t, serveTool(rt, handler, nil), nil)
-	out := call(t, client, wire.Answers{"units": wire.Value("metric"), "more": wire.Value("x")})
-	said(t, out, "4")
-	for _, state := range out.States {
-		require.NotContains(t, state, "Items")
-	}
-}
-
-func TestValuesThatCannotBeCarried(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units).Carry(func() {}), output{}, nil
-	}
-	out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
-	require.True(t, out.IsError)
-	require.Contains(t, out.Text, "cannot be encoded")
-
-	empty := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+func TestARoundThatAsksNothingIsAMistake(t *testing.T) {
+	out := play(t, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 		return mrtr.Need(), output{}, nil
-	}
-	out = play(t, empty, nil)
-	require.True(t, out.IsError)
-	require.Contains(t, out.Text, "asks nothing and carries nothing")
-}
-
-// carrying only hands state on, n times.
-func carrying(n int) nativeHandler {
-	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		if c.Round() <= n {
-			return mrtr.Need().Carry(c.Round()), output{}, nil
-		}
-		return nil, output{"done"}, nil
-	}
+	}, nil)
+	failsWith(t, out, "mrtr: an incomplete result that asks nothing")
 }
 
 // wondering asks n times.
@@ -127,8 +73,6 @@ var rounds = []struct {
 	requests    int
 	text        string // of the error; "" if the call completes
 }{
-	{"2 rounds that carry", carrying(2), 3, ""},
-	{"3 rounds that carry", carrying(3), 3, "Stopped: more than 2 rounds that only carry state in one call."},
 	{"9 rounds that ask", wondering(9), 10, ""},
 	{"10 rounds that ask", wondering(10), 10, "Stopped: more than 9 rounds of questions in one call."},
 }
@@ -190,55 +134,52 @@ func connectSDK(t *testing.T, server *mcp.Server, version string) *mcp.ClientSes
 	return session
 }
 
+// holding has an effect whose value takes n bytes of the state, and asks.
+func holding(n int) nativeHandler {
+	return guardedOf(func(s *stage, _ input) (output, error) {
+		held := once(s, "held", func(context.Context, string) (string, error) { return strings.Repeat("x", n), nil })
+		ask(s, units)
+		return output{fmt.Sprint(len(held))}, nil
+	})
+}
+
+// A large state fits where one limit says so, and a token limit that is smaller is kept to as
+// well. What was done is told.
 func TestAStateIsBounded(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 2000}})
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units).Carry(strings.Repeat("x", 2000)), output{}, nil
-	}
-	out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
-	failsWith(t, out, "Stopped: more than 2000 bytes of state.")
-	require.Empty(t, seen.of(mrtr.QuestionsAsked))
-	ended(t, seen.of(mrtr.CallStopped)[0].Err, mrtr.LimitExceeded)
-
-	// A large state fits where the limit says so, without setting two limits.
-	rt, _ = newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 300_000}})
-	large := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		if v, ok := mrtr.Carried[string](c); ok {
-			return nil, output{fmt.Sprint(len(v))}, nil
+	for _, c := range []struct {
+		opts mrtr.Options
+		held int
+		want string // of the error, "" where the call completes
+	}{
+		{mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 2000}}, 2000, "Stopped: more than 2000 bytes of state."},
+		{mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 300_000}}, 290_000, ""},
+		{mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}, 290_000, "Stopped: more than 32768 bytes of state."},
+		{mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}, 5000, "Stopped: more than 4096 bytes of sealed state."},
+	} {
+		rt, seen := newRuntime(t, &c.opts)
+		out := call(t, connect(t, serveTool(rt, holding(c.held), nil), nil), wire.Answers{"units": wire.Value("metric")})
+		if c.want == "" {
+			said(t, out, fmt.Sprint(c.held))
+			continue
 		}
-		return mrtr.Need(units).Carry(strings.Repeat("x", 290_000)), output{}, nil
+		failsWith(t, out, c.want+` "held" was done: do not call the tool again without checking.`)
+		require.Empty(t, seen.of(observe.QuestionsAsked))
+		ended(t, seen.of(observe.CallStopped)[0].Err, mrtr.LimitExceeded)
 	}
-	out = call(t, connect(t, serveTool(rt, large, nil), nil), wire.Answers{"units": wire.Value("metric")})
-	said(t, out, "290000")
-
-	// A token limit that is smaller is kept to as well.
-	small := &mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}
-	rt, _ = newRuntime(t, small)
-	out = call(t, connect(t, serveTool(rt, large, nil), nil), nil)
-	require.True(t, out.IsError)
-	require.Contains(t, out.Text, "Stopped: more than")
-	medium := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units).Carry(strings.Repeat("x", 5000)), output{}, nil
-	}
-	rt, _ = newRuntime(t, small)
-	out = call(t, connect(t, serveTool(rt, medium, nil), nil), nil)
-	require.Equal(t, "Stopped: more than 4096 bytes of sealed state.", out.Text)
 }
 
 func TestQuestionsOfARoundAreBounded(t *testing.T) {
 	ask := func(n int) *wire.Outcome {
-		rt, _ := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxQuestions: 2}})
-		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+		return play(t, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
 			var questions []mrtr.AnyQuestion
 			for i := range n {
 				questions = append(questions, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
 			}
 			return mrtr.Need(questions...), output{}, nil
-		}
-		return call(t, connect(t, serveTool(rt, handler, nil), nil), wire.Answers{"*": wire.Decline})
+		}, wire.Answers{"*": wire.Decline})
 	}
-	require.Equal(t, `Stopped: "q0" was declined.`, ask(2).Text)
-	require.Equal(t, "Stopped: more than 2 questions in one round.", ask(3).Text)
+	require.Equal(t, `Stopped: "q0" was declined.`, ask(16).Text)
+	require.Equal(t, "Stopped: more than 16 questions in one round.", ask(17).Text)
 }
 
 func TestAKeyIsAskedOnceARound(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -29,14 +32,14 @@ func paying(did *deeds) tripStyle {
 
 // payingSteps does the same in steps.
 func payingSteps(t *testing.T, did *deeds) tripStyle {
-	var list mrtr.Steps[tripIn, tripOut]
-	seat := mrtr.AskStep(&list, "seat", func(context.Context, *mrtr.At[tripIn]) (mrtr.Question[string], error) {
+	var list steps.List[tripIn, tripOut]
+	seat := steps.Ask(&list, "seat", func(context.Context, *steps.At[tripIn]) (mrtr.Question[string], error) {
 		return text("seat"), nil
 	})
-	charge := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *mrtr.At[tripIn], idem string) (string, error) {
+	charge := steps.Do(&list, "charge", func(ctx context.Context, _ *steps.At[tripIn], idem string) (string, error) {
 		return did.do("charge")(ctx, idem)
 	})
-	list.End(func(_ context.Context, at *mrtr.At[tripIn]) (tripOut, error) {
+	list.End(func(_ context.Context, at *steps.At[tripIn]) (tripOut, error) {
 		return tripOut{Plan: seat.Of(at) + " " + charge.Of(at)}, nil
 	})
 	style := mustBuild(t, &list)
@@ -157,11 +160,11 @@ func TestReadableAndSealedInstancesTakeUpEachOthersCalls(t *testing.T) {
 	instance := func(readable bool) mcp.ToolHandlerFor[input, output] {
 		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}, Readable: readable}})
 		require.NoError(t, err)
-		return mrtr.Tool(rt, mrtr.Journal(linearOf(func(s *stage, _ input) (output, error) {
+		return mrtr.Tool(rt, linear.Journal(linearOf(func(s *stage, _ input) (output, error) {
 			ctx, c := s.ctx, s.Call
 			a := ask(s, first)
 			found := once(s, "look", func(context.Context, string) (string, error) { looked++; return "found " + a, nil })
-			n, err := mrtr.Ask(ctx, c, second)
+			n, err := linear.Ask(ctx, c, second)
 			return output{found + string(rune('0'+n))}, err
 		})), nil)
 	}
@@ -208,7 +211,7 @@ func TestStatesNameTheirInstance(t *testing.T) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	memory := store.NewMemory(nil)
 	instance := func(name string) *wire.Client {
-		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys, Instance: name}, Store: shared{memory}})
+		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys, Instance: name}, Durable: durable.In(shared{memory}, nil)})
 		return connect(t, serveTool(rt, twoAnswers, nil), nil)
 	}
 	clients := []*wire.Client{instance("a"), instance("eu-2"), instance("")}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // eachStanding plays a call in every style, with and without a store. A resumable handler
@@ -66,14 +67,14 @@ func TestLivePrice(t *testing.T) {
 				return tripOut{Plan: "charged, mail to " + mail}, nil
 			})
 			var list tripSteps
-			agreed := mrtr.AskStep(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return pay(), nil })
-			mrtr.DoStep(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
+			agreed := steps.Ask(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return pay(), nil })
+			steps.Do(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
 				if !agreed.Of(at) {
 					return "", mrtr.ErrSkip
 				}
 				return did.do("charged")(ctx, idem)
 			}, opts)
-			mail := mrtr.AskQuestion(&list, "mail", text("mail"))
+			mail := steps.Always(&list, text("mail"))
 			list.OnStop("charge", func(ctx context.Context, _ *tripAt, idem string, err error) error { return refund(ctx, idem, err) })
 			list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 				return tripOut{Plan: "charged, mail to " + mail.Of(at)}, nil
@@ -154,18 +155,18 @@ func TestStaleHold(t *testing.T) {
 		})
 		delete(styles, "coroutine") // it goes on where it is
 		var list tripSteps
-		seat := mrtr.AskQuestion(&list, "seat", text("seat"))
-		mrtr.AskStep(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
+		seat := steps.Always(&list, text("seat"))
+		steps.Ask(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
 			if limit == 0 {
 				return mrtr.Known(true), nil
 			}
 			return mrtr.Confirm("sure", "Sure?"), nil
 		})
-		hold := mrtr.DoStep(&list, "hold", func(_ context.Context, at *tripAt, _ string) (string, error) {
+		hold := steps.Do(&list, "hold", func(_ context.Context, at *tripAt, _ string) (string, error) {
 			did.note("held")
 			return seat.Of(at), nil
 		})
-		mrtr.AskQuestion(&list, "more", text("more"))
+		steps.Always(&list, text("more"))
 		list.OnStop("hold", func(context.Context, *tripAt, string, error) error { did.note("released"); return nil })
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: hold.Of(at)}, nil })
 		styles["steps"] = mustBuild(t, &list)
@@ -292,11 +293,11 @@ func TestADeploymentGoesBackPastAnEffectForAnyAnswers(t *testing.T) {
 		delete(styles, "coroutine")
 		delete(styles, "native") // whose answers count for a question in other words
 		var list tripSteps
-		seat := mrtr.AskStep(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		seat := steps.Ask(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 			return mrtr.Elicit[string]("seat", words), nil
 		})
-		mrtr.DoStep(&list, "page", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("counted")(ctx, idem) }, opts)
-		more := mrtr.AskQuestion(&list, "more", text("more"))
+		steps.Do(&list, "page", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("counted")(ctx, idem) }, opts)
+		more := steps.Always(&list, text("more"))
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 			return tripOut{Plan: seat.Of(at) + more.Of(at)}, nil
 		})

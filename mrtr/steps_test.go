@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // A list with all that a list can have. A step runs in one round only, on
@@ -18,24 +20,24 @@ func TestStepsRunOnce(t *testing.T) {
 	var did deeds
 	build := func() tripStyle {
 		var list tripSteps
-		quote := mrtr.DoStep(&list, "quote", does("quote", &did, 40))
-		place := mrtr.AskStep(&list, "place", func(ctx context.Context, at *tripAt) (mrtr.Question[string], error) {
+		quote := steps.Do(&list, "quote", does("quote", &did, 40))
+		place := steps.Ask(&list, "place", func(ctx context.Context, at *tripAt) (mrtr.Question[string], error) {
 			require.Equal(t, 40, quote.Of(at))
 			return asks("place", &did)(ctx, at)
 		})
-		seat := mrtr.AskAlso(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[ticket], error) {
+		seat := steps.Ask(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[ticket], error) {
 			return mrtr.Elicit[ticket]("seat", "Which seat?"), nil
-		})
-		class := mrtr.AskAlso(&list, "class", func(context.Context, *tripAt) (mrtr.Question[int], error) {
+		}).Together()
+		class := steps.Ask(&list, "class", func(context.Context, *tripAt) (mrtr.Question[int], error) {
 			did.note("question class")
 			return mrtr.Known(2), nil
-		})
-		book := mrtr.DoStep(&list, "book", func(ctx context.Context, at *tripAt, idem string) (ticket, error) {
+		}).Together()
+		book := steps.Do(&list, "book", func(ctx context.Context, at *tripAt, idem string) (ticket, error) {
 			require.Regexp(t, "^"+at.Call.ID()+"/[A-Za-z0-9_-]{12}/book$", idem)
 			did.note("do book")
 			return ticket{Seat: place.Of(at) + seat.Of(at).Seat, Row: class.Of(at)}, nil
 		})
-		sure := mrtr.AskStep(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
+		sure := steps.Ask(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
 			return mrtr.Confirm("sure", "Sure?"), nil
 		})
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
@@ -64,12 +66,12 @@ func TestStepsRunOnce(t *testing.T) {
 func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	var did deeds
 	var log recorder
-	rt := newTripRuntime(t, &mrtr.Options{Observer: &log})
+	rt := newTripRuntime(t, &mrtr.Options{Listener: observe.With(&log)})
 	var list tripSteps
-	mrtr.DoStep(&list, "one", does("one", &did, 1))
-	mrtr.AskStep(&list, "q", asks("q", &did))
-	mrtr.DoStep(&list, "two", does("two", &did, 2))
-	mrtr.AskStep(&list, "r", asks("r", &did))
+	steps.Do(&list, "one", does("one", &did, 1))
+	steps.Ask(&list, "q", asks("q", &did))
+	steps.Do(&list, "two", does("two", &did, 2))
+	steps.Ask(&list, "r", asks("r", &did))
 	list.End(ends("done"))
 	tool := newTrip(rt, mustBuild(t, &list), "")
 	asked := tool.begin()
@@ -77,7 +79,7 @@ func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 	asked = tool.answer(asked, "x")
 	require.Equal(t, "done", tool.answer(asked, "y").plan)
 	var entered []string
-	for _, e := range log.of(mrtr.HandlerEntered) {
+	for _, e := range log.of(observe.HandlerEntered) {
 		entered = append(entered, e.Handler)
 	}
 	require.Equal(t, []string{"one", "q", "two", "r", "end"}, entered)
@@ -87,15 +89,15 @@ func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 func TestStepsSkip(t *testing.T) {
 	var did deeds
 	var list tripSteps
-	q := mrtr.AskStep(&list, "q", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	q := steps.Ask(&list, "q", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 		did.note("q")
 		return mrtr.Question[string]{}, mrtr.ErrSkip
 	})
-	d := mrtr.DoStep(&list, "d", func(context.Context, *tripAt, string) (*ticket, error) {
+	d := steps.Do(&list, "d", func(context.Context, *tripAt, string) (*ticket, error) {
 		did.note("d")
 		return nil, fmt.Errorf("nothing to do: %w", mrtr.ErrSkip)
 	})
-	r := mrtr.AskStep(&list, "r", asks("r", &did))
+	r := steps.Ask(&list, "r", asks("r", &did))
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 		require.True(t, q.Skipped(at))
 		require.True(t, d.Skipped(at))
@@ -116,10 +118,10 @@ func TestStepsSkip(t *testing.T) {
 func TestStepsRememberNothingAsAValue(t *testing.T) {
 	var did deeds
 	var list tripSteps
-	nothing := mrtr.DoStep(&list, "nothing", does[any]("nothing", &did, nil))
-	pointer := mrtr.DoStep(&list, "pointer", does[*ticket]("pointer", &did, nil))
-	mrtr.AskStep(&list, "q", asks("q", &did))
-	maybe := mrtr.AskStep(&list, "maybe", func(context.Context, *tripAt) (mrtr.Question[*string], error) {
+	nothing := steps.Do(&list, "nothing", does[any]("nothing", &did, nil))
+	pointer := steps.Do(&list, "pointer", does[*ticket]("pointer", &did, nil))
+	steps.Ask(&list, "q", asks("q", &did))
+	maybe := steps.Ask(&list, "maybe", func(context.Context, *tripAt) (mrtr.Question[*string], error) {
 		return mrtr.Optional(text("maybe")), nil
 	})
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
@@ -141,14 +143,14 @@ func TestStepsAndOnceDoNotMix(t *testing.T) {
 	var did deeds
 	var list tripSteps
 	var idems []string
-	mrtr.DoStep(&list, "first", func(ctx context.Context, at *tripAt, _ string) (string, error) {
+	steps.Do(&list, "first", func(ctx context.Context, at *tripAt, _ string) (string, error) {
 		return mrtr.Once(ctx, at.Call, "book", func(_ context.Context, idem string) (string, error) {
 			idems = append(idems, idem)
 			return "of the Once", nil
 		})
 	})
-	mrtr.AskStep(&list, "q", asks("q", &did))
-	book := mrtr.DoStep(&list, "book", func(_ context.Context, _ *tripAt, idem string) (string, error) {
+	steps.Ask(&list, "q", asks("q", &did))
+	book := steps.Do(&list, "book", func(_ context.Context, _ *tripAt, idem string) (string, error) {
 		idems = append(idems, idem)
 		return "of the step", nil
 	})
@@ -163,26 +165,26 @@ func TestStepsReadOutOfOrder(t *testing.T) {
 	var did deeds
 	var other tripSteps
 	const unknown = ` Whether "now" was done is unknown: do not call the tool again without checking.`
-	stranger := mrtr.DoStep(&other, "stranger", does("stranger", &did, 1))
+	stranger := steps.Do(&other, "stranger", does("stranger", &did, 1))
 	tests := map[string]struct {
-		read func(at *tripAt, later mrtr.Step[string])
+		read func(at *tripAt, later steps.Step[string])
 		want string
 	}{
-		"of a later step":     {func(at *tripAt, later mrtr.Step[string]) { later.Of(at) }, `mrtr: step "later" is read before it happened.` + unknown},
-		"of another list":     {func(at *tripAt, _ mrtr.Step[string]) { stranger.Of(at) }, `mrtr: step "stranger" is not one of this list.` + unknown},
-		"skipped, of another": {func(at *tripAt, _ mrtr.Step[string]) { stranger.Skipped(at) }, `mrtr: step "stranger" is not one of this list.` + unknown},
+		"of a later step":     {func(at *tripAt, later steps.Step[string]) { later.Of(at) }, `mrtr: step "later" is read before it happened.` + unknown},
+		"of another list":     {func(at *tripAt, _ steps.Step[string]) { stranger.Of(at) }, `mrtr: step "stranger" is not one of this list.` + unknown},
+		"skipped, of another": {func(at *tripAt, _ steps.Step[string]) { stranger.Skipped(at) }, `mrtr: step "stranger" is not one of this list.` + unknown},
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var list tripSteps
-			var later mrtr.Step[string]
-			mrtr.DoStep(&list, "now", func(_ context.Context, at *tripAt, _ string) (int, error) {
+			var later steps.Step[string]
+			steps.Do(&list, "now", func(_ context.Context, at *tripAt, _ string) (int, error) {
 				require.False(t, later.Skipped(at), "what has not happened was not skipped")
 				test.read(at, later)
 				return 1, nil
 			})
-			later = mrtr.AskStep(&list, "later", asks("later", &did))
+			later = steps.Ask(&list, "later", asks("later", &did))
 			list.End(ends("done"))
 			last := serveTrip(t, mustBuild(t, &list)).begin()
 			misuse(t, last.err)
@@ -200,25 +202,25 @@ func TestStepsFail(t *testing.T) {
 		applied bool // whether the error says that an effect has happened
 	}{
 		"a doing step": {func(list *tripSteps) {
-			mrtr.DoStep(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
+			steps.Do(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
 		}, "the train is full", false},
 		"a doing step after another": {func(list *tripSteps) {
-			mrtr.DoStep(list, "w", does("w", &did, 1))
-			mrtr.DoStep(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
+			steps.Do(list, "w", does("w", &did, 1))
+			steps.Do(list, "x", func(context.Context, *tripAt, string) (int, error) { return 0, full })
 		}, "the train is full", true},
 		"an asking step": {func(list *tripSteps) {
-			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("x"), full })
+			steps.Ask(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("x"), full })
 		}, "the train is full", false},
 		"a wrong question": {func(list *tripSteps) {
-			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+			steps.Ask(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 				return mrtr.Elicit[string]("x", ""), nil
 			})
 		}, `mrtr: question "x"`, false},
 		"a question with another key": {func(list *tripSteps) {
-			mrtr.AskStep(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("y"), nil })
+			steps.Ask(list, "x", func(context.Context, *tripAt) (mrtr.Question[string], error) { return text("y"), nil })
 		}, `mrtr: step "x" asks a question with another key, "y"`, false},
 		"a value that cannot be kept": {func(list *tripSteps) {
-			mrtr.DoStep(list, "x", does("x", &did, make(chan int)))
+			steps.Do(list, "x", does("x", &did, make(chan int)))
 		}, `mrtr: step "x" ran, but its value cannot be remembered: json: unsupported type: chan int`, true},
 	}
 	require.NotEmpty(t, tests)
@@ -238,8 +240,8 @@ func TestStepsFail(t *testing.T) {
 func TestStepsNoticeAChangedList(t *testing.T) {
 	var did deeds
 	original := func(list *tripSteps) {
-		mrtr.AskStep(list, "q", asks("q", &did))
-		mrtr.DoStep(list, "d", does("d", &did, 1))
+		steps.Ask(list, "q", asks("q", &did))
+		steps.Do(list, "d", does("d", &did, 1))
 	}
 	tests := map[string]struct {
 		list func(list *tripSteps)
@@ -247,26 +249,26 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 	}{
 		"unchanged": {list: original},
 		"a step renamed": {func(list *tripSteps) {
-			mrtr.AskStep(list, "q", asks("q", &did))
-			mrtr.DoStep(list, "e", does("e", &did, 1))
+			steps.Ask(list, "q", asks("q", &did))
+			steps.Do(list, "e", does("e", &did, 1))
 		}, "its list of steps"},
-		"a step added":   {func(list *tripSteps) { original(list); mrtr.DoStep(list, "e", does("e", &did, 1)) }, ""},
-		"a step removed": {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "its list of steps"},
+		"a step added":   {func(list *tripSteps) { original(list); steps.Do(list, "e", does("e", &did, 1)) }, ""},
+		"a step removed": {func(list *tripSteps) { steps.Ask(list, "q", asks("q", &did)) }, "its list of steps"},
 		"another order": {func(list *tripSteps) {
-			mrtr.DoStep(list, "d", does("d", &did, 1))
-			mrtr.AskStep(list, "q", asks("q", &did))
+			steps.Do(list, "d", does("d", &did, 1))
+			steps.Ask(list, "q", asks("q", &did))
 		}, `step "d" now comes before steps that were taken`},
 		"another type": {func(list *tripSteps) {
-			mrtr.AskStep(list, "q", asks("q", &did))
-			mrtr.DoStep(list, "d", does("d", &did, "1"))
+			steps.Ask(list, "q", asks("q", &did))
+			steps.Do(list, "d", does("d", &did, "1"))
 		}, "its list of steps"},
 		"another kind": {func(list *tripSteps) {
-			mrtr.AskStep(list, "q", asks("q", &did))
-			mrtr.AskStep(list, "d", asks("d", &did))
+			steps.Ask(list, "q", asks("q", &did))
+			steps.Ask(list, "d", asks("d", &did))
 		}, "its list of steps"},
 		"asked at once": {func(list *tripSteps) {
-			mrtr.AskStep(list, "q", asks("q", &did))
-			mrtr.AskAlso(list, "d", asks("d", &did))
+			steps.Ask(list, "q", asks("q", &did))
+			steps.Ask(list, "d", asks("d", &did)).Together()
 		}, "its list of steps"},
 	}
 	require.NotEmpty(t, tests)
@@ -297,35 +299,35 @@ func TestStepsBuildRefuses(t *testing.T) {
 		list func(list *tripSteps)
 		want string
 	}{
-		"no end":        {func(list *tripSteps) { mrtr.AskStep(list, "q", asks("q", &did)) }, "mrtr: steps need exactly one End"},
+		"no end":        {func(list *tripSteps) { steps.Ask(list, "q", asks("q", &did)) }, "mrtr: steps need exactly one End"},
 		"two ends":      {func(list *tripSteps) { list.End(ends("a")); list.End(ends("b")) }, "mrtr: steps need exactly one End"},
 		"an end of nil": {func(list *tripSteps) { list.End(nil) }, "mrtr: steps need exactly one End"},
 		"the same key": {func(list *tripSteps) {
 			list.End(ends(""))
-			mrtr.AskStep(list, "q", asks("q", &did))
-			mrtr.DoStep(list, "q", does("q", &did, 1))
+			steps.Ask(list, "q", asks("q", &did))
+			steps.Do(list, "q", does("q", &did, 1))
 		}, `mrtr: key "q" stands for two steps: each needs a key of its own`},
-		"no key":        {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
-		"a wrong key":   {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
-		"no question":   {func(list *tripSteps) { list.End(ends("")); mrtr.AskStep[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
-		"nothing to do": {func(list *tripSteps) { list.End(ends("")); mrtr.DoStep[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
+		"no key":        {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
+		"a wrong key":   {func(list *tripSteps) { list.End(ends("")); steps.Do(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
+		"no question":   {func(list *tripSteps) { list.End(ends("")); steps.Ask[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
+		"nothing to do": {func(list *tripSteps) { list.End(ends("")); steps.Do[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
 		"two sets of options": {func(list *tripSteps) {
 			list.End(ends(""))
-			mrtr.DoStep(list, "d", does("d", &did, 1), nil, &mrtr.EffectOptions[int]{Again: true})
+			steps.Do(list, "d", does("d", &did, 1), nil, &mrtr.EffectOptions[int]{Again: true})
 		}, `mrtr: effect "d" has 2 EffectOptions: put all of them into one`},
-		"along with none": {func(list *tripSteps) { list.End(ends("")); mrtr.AskAlso(list, "q", asks("q", &did)) }, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"along with none": {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "q", asks("q", &did)).Together() }, `mrtr: step "q" is asked along with none: put it behind an asking step`},
 		"along with a doing": {func(list *tripSteps) {
 			list.End(ends(""))
-			mrtr.DoStep(list, "d", does("d", &did, 1))
-			mrtr.AskAlso(list, "q", asks("q", &did))
+			steps.Do(list, "d", does("d", &did, 1))
+			steps.Ask(list, "q", asks("q", &did)).Together()
 		}, `mrtr: step "q" is asked along with none: put it behind an asking step`},
 		"a type no form has": {func(list *tripSteps) {
 			list.End(ends(""))
-			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[[]int], error) { return mrtr.Question[[]int]{}, nil })
+			steps.Ask(list, "q", func(context.Context, *tripAt) (mrtr.Question[[]int], error) { return mrtr.Question[[]int]{}, nil })
 		}, `mrtr: step "q": a form cannot ask for a []int`},
 		"a nested form": {func(list *tripSteps) {
 			list.End(ends(""))
-			mrtr.AskStep(list, "q", func(context.Context, *tripAt) (mrtr.Question[struct{ In tripIn }], error) {
+			steps.Ask(list, "q", func(context.Context, *tripAt) (mrtr.Question[struct{ In tripIn }], error) {
 				return mrtr.Question[struct{ In tripIn }]{}, nil
 			})
 		}, `mrtr: step "q": a form cannot ask for a struct { In mrtr_test.tripIn }`},
@@ -347,10 +349,10 @@ func TestStepsBuildRefuses(t *testing.T) {
 func TestStepsAreBuiltForGood(t *testing.T) {
 	var did deeds
 	var list tripSteps
-	mrtr.DoStep(&list, "d", does("d", &did, 1))
+	steps.Do(&list, "d", does("d", &did, 1))
 	list.End(ends("first"))
 	style := mustBuild(t, &list)
-	mrtr.DoStep(&list, "e", does("e", &did, 1))
+	steps.Do(&list, "e", does("e", &did, 1))
 	require.Equal(t, "first", serveTrip(t, style).begin().plan)
 	require.Zero(t, did.count("do e"))
 }

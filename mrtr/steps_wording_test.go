@@ -9,23 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // payingInSteps asks for a yes to q, then asks whom to notify, and pays. With early
 // the payment is the step right after the yes.
 func payingInSteps(t *testing.T, did *deeds, early bool, q func() mrtr.Question[bool]) tripStyle {
 	var list tripSteps
-	sure := mrtr.AskStep(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return q(), nil })
+	sure := steps.Ask(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return q(), nil })
 	pay := func(context.Context, *tripAt, string) (string, error) {
 		did.note("pay")
 		return "paid", nil
 	}
 	if early {
-		mrtr.DoStep(&list, "pay", pay)
+		steps.Do(&list, "pay", pay)
 	}
-	mrtr.AskQuestion(&list, "notify", text("notify"))
+	steps.Always(&list, text("notify"))
 	if !early {
-		mrtr.DoStep(&list, "pay", pay)
+		steps.Do(&list, "pay", pay)
 	}
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 		return tripOut{Plan: fmt.Sprint(sure.Of(at))}, nil
@@ -106,11 +107,11 @@ func TestStepsHoldAYesAgainstItsQuestion(t *testing.T) {
 func TestStepsHoldAnswersAgainstTheirQuestions(t *testing.T) {
 	build := func(did *deeds, words string) tripStyle {
 		var list tripSteps
-		which := mrtr.AskStep(&list, "which", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		which := steps.Ask(&list, "which", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 			did.note("which")
 			return mrtr.Elicit[string]("which", words), nil
 		})
-		mrtr.AskQuestion(&list, "notify", text("notify"))
+		steps.Always(&list, text("notify"))
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: which.Of(at)}, nil })
 		return mustBuild(t, &list)
 	}
@@ -142,7 +143,7 @@ func TestStepsNoticeAChangedShape(t *testing.T) {
 	of := func(add func(list *tripSteps)) tripStyle {
 		var list tripSteps
 		add(&list)
-		mrtr.AskQuestion(&list, "q", text("q"))
+		steps.Always(&list, text("q"))
 		list.End(ends("done"))
 		return mustBuild(t, &list)
 	}
@@ -196,7 +197,7 @@ func TestStepsNoticeAChangedShape(t *testing.T) {
 }
 
 func stepOf[T any](did *deeds, value T) func(list *tripSteps) {
-	return func(list *tripSteps) { mrtr.DoStep(list, "d", does("d", did, value)) }
+	return func(list *tripSteps) { steps.Do(list, "d", does("d", did, value)) }
 }
 
 // A call that began in one style is told apart in every other, before anything runs.
@@ -253,7 +254,7 @@ func TestStepsBuildRefusesAQuestionOfAnotherKey(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var list tripSteps
-			q := mrtr.AskQuestion(&list, "q", test.question)
+			q := steps.Always(&list, test.question)
 			list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: q.Of(at)}, nil })
 			style, err := list.Build()
 			if test.want != "" {

@@ -15,6 +15,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // undone lists the effects that were undone, each with the reason.
@@ -53,16 +56,16 @@ func stopStyles(did *deeds, un *undone, end error) map[string]tripStyle {
 		return tripOut{Plan: "done"}, end
 	})
 	var b tripSteps
-	step := func(key string) mrtr.Step[string] {
-		return mrtr.DoStep(&b, key, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(key)(ctx, idem) })
+	step := func(key string) steps.Step[string] {
+		return steps.Do(&b, key, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(key)(ctx, idem) })
 	}
 	reserve := step("reserve")
-	mrtr.AskQuestion(&b, "q", text("q"))
+	steps.Always(&b, text("q"))
 	pay := step("pay")
-	mrtr.AskQuestion(&b, "r", text("r"))
+	steps.Always(&b, text("r"))
 	for _, s := range []struct {
 		key  string
-		step mrtr.Step[string]
+		step steps.Step[string]
 	}{{"reserve", reserve}, {"pay", pay}} {
 		step := s.step
 		b.OnStop(s.key, func(_ context.Context, at *tripAt, _ string, err error) error {
@@ -187,8 +190,8 @@ func TestOnStopOfAHeldHandler(t *testing.T) {
 // A panic ends one function, is told to the observer, and changes nothing for the
 // client. No effect runs in them, nor on the way to them.
 func TestOnStopIsContained(t *testing.T) {
-	for name, style := range map[string]func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output]{
-		"coroutine": mrtr.Coroutine[input, output], "journal": mrtr.Journal[input, output],
+	for name, style := range map[string]func(linear.Func[input, output]) mrtr.Style[input, output]{
+		"coroutine": linear.Coroutine[input, output], "journal": linear.Journal[input, output],
 	} {
 		t.Run(name, func(t *testing.T) {
 			rt, seen := newRuntime(t, nil)
@@ -201,7 +204,7 @@ func TestOnStopIsContained(t *testing.T) {
 					_, refused = mrtr.Once(ctx, c, "late", didNothing(&did))
 					return nil
 				})
-				_, err := mrtr.Ask(ctx, c, units)
+				_, err := linear.Ask(ctx, c, units)
 				return output{}, err
 			}), nil), nil)
 			out := call(t, client, wire.Answers{"units": wire.Decline})
@@ -209,7 +212,7 @@ func TestOnStopIsContained(t *testing.T) {
 			require.Equal(t, 1, did.count("undone"))
 			require.Zero(t, did.count("late"))
 			require.ErrorContains(t, refused, `effect "late" does not run`)
-			failed := seen.of(mrtr.StopFailed)
+			failed := seen.of(observe.StopFailed)
 			require.Len(t, failed, 1)
 			panicked := panicOf(t, failed[0].Err)
 			require.Equal(t, canary, panicked.Value)
@@ -238,7 +241,7 @@ func TestOnStopEntersNobodyForNothing(t *testing.T) {
 
 func TestOnStopInAStepIsAMistake(t *testing.T) {
 	var b tripSteps
-	mrtr.AskStep(&b, "q", func(_ context.Context, at *tripAt) (mrtr.Question[string], error) {
+	steps.Ask(&b, "q", func(_ context.Context, at *tripAt) (mrtr.Question[string], error) {
 		at.Call.OnStop("x", func(context.Context, string, error) error { return nil })
 		return text("q"), nil
 	})
@@ -251,7 +254,7 @@ func TestOnStopInAStepIsAMistake(t *testing.T) {
 	require.EqualError(t, misuse(t, err), `mrtr: OnStop undoes "q", which is no doing step of the list`)
 
 	var twice tripSteps
-	mrtr.DoStep(&twice, "k", does("k", &deeds{}, ""))
+	steps.Do(&twice, "k", does("k", &deeds{}, ""))
 	twice.End(ends(""))
 	twice.OnStop("k", nothing)
 	twice.OnStop("k", nothing)

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -60,8 +62,8 @@ func newTripRuntime(tb testing.TB, opts *mrtr.Options) *mrtr.Runtime {
 	require.NoError(tb, err)
 	tb.Cleanup(func() {
 		require.NoError(tb, rt.Close())
-		require.Zero(tb, mrtr.CountFrames(rt))
-		require.Zero(tb, mrtr.HeldBytes(rt))
+		left := rt.Stats()
+		require.Zero(tb, left.Held+left.HeldBytes+left.Running, "handlers that are left")
 	})
 	return rt
 }
@@ -157,14 +159,14 @@ func text(key string) mrtr.Question[string] { return mrtr.Elicit[string](key, ke
 
 type (
 	tripStyle   = mrtr.Style[tripIn, tripOut]
-	linearStyle = func(mrtr.LinearFunc[tripIn, tripOut]) tripStyle
+	linearStyle = func(linear.Func[tripIn, tripOut]) tripStyle
 )
 
 // linearStyles are the engines of linear code.
 var linearStyles = map[string]linearStyle{
-	"coroutine": mrtr.Coroutine[tripIn, tripOut],
-	"journal":   mrtr.Journal[tripIn, tripOut],
-	"resumable": mrtr.Resumable[tripIn, tripOut],
+	"coroutine": linear.Coroutine[tripIn, tripOut],
+	"journal":   linear.Journal[tripIn, tripOut],
+	"resumable": linear.Resumable[tripIn, tripOut],
 }
 
 // eachLinear runs a test once for each engine of linear code.
@@ -263,7 +265,7 @@ func ask[T any](s *stage, q mrtr.Question[T]) T {
 		}
 		return v
 	}
-	v, err := mrtr.Ask(s.ctx, s.Call, q)
+	v, err := linear.Ask(s.ctx, s.Call, q)
 	return unless(err, v)
 }
 
@@ -288,7 +290,7 @@ func guardedOf[In, Out any](body stageFunc[In, Out]) mrtr.GuardedFunc[In, Out] {
 	}
 }
 
-func linearOf[In, Out any](body stageFunc[In, Out]) mrtr.LinearFunc[In, Out] {
+func linearOf[In, Out any](body stageFunc[In, Out]) linear.Func[In, Out] {
 	return func(ctx context.Context, c *mrtr.Call, in In) (out Out, err error) {
 		var none *mrtr.IncompleteResult
 		defer catch(&none, &err)
@@ -298,10 +300,10 @@ func linearOf[In, Out any](body stageFunc[In, Out]) mrtr.LinearFunc[In, Out] {
 
 // everyStyle is one handler in every style but Steps, whose code differs.
 func everyStyle[In, Out any](body stageFunc[In, Out]) map[string]mrtr.Style[In, Out] {
-	linear := linearOf(body)
+	h := linearOf(body)
 	return map[string]mrtr.Style[In, Out]{
-		"native": mrtr.Native(guardedOf(body)), "coroutine": mrtr.Coroutine(linear),
-		"journal": mrtr.Journal(linear), "resumable": mrtr.Resumable(linear),
+		"native": mrtr.Native(guardedOf(body)), "coroutine": linear.Coroutine(h),
+		"journal": linear.Journal(h), "resumable": linear.Resumable(h),
 	}
 }
 
@@ -350,9 +352,9 @@ func eachOnce(t *testing.T, test func(t *testing.T, style func(onceBody) tripSty
 	}
 }
 
-type tripSteps = mrtr.Steps[tripIn, tripOut]
+type tripSteps = steps.List[tripIn, tripOut]
 
-type tripAt = mrtr.At[tripIn]
+type tripAt = steps.At[tripIn]
 
 // asks makes the function of an asking step.
 func asks(key string, did *deeds) func(context.Context, *tripAt) (mrtr.Question[string], error) {

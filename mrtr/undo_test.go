@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -55,7 +57,7 @@ func TestOnStopWaitsForTheEffectThatStillRuns(t *testing.T) {
 				var did diary
 				var seen recorder
 				began, end := make(chan struct{}), make(chan struct{})
-				opts := &mrtr.Options{Observer: &seen}
+				opts := &mrtr.Options{Listener: observe.With(&seen)}
 				if test.stored {
 					opts.Store = shared{store.NewMemory(nil)}
 				}
@@ -89,7 +91,7 @@ func TestOnStopWaitsForTheEffectThatStillRuns(t *testing.T) {
 				close(end)
 				synctest.Wait()
 				require.Equal(t, []string{"paid", "undone"}, did.all())
-				require.Len(t, seen.of(mrtr.EffectUndone), 1)
+				require.Len(t, seen.of(observe.EffectUndone), 1)
 			})
 		}
 	}
@@ -107,7 +109,7 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 				var did deeds
 				var seen recorder
 				working, end := make(chan struct{}), make(chan struct{})
-				tool := newTrip(newTripRuntime(t, &mrtr.Options{Observer: &seen}), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+				tool := newTrip(newTripRuntime(t, &mrtr.Options{Listener: observe.With(&seen)}), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 					ask(s, text("q"))
 					once(s, "reserve", did.do("reserved"))
 					s.OnStop("reserve", func(context.Context, string, error) error { did.note("released"); return undo.undo() })
@@ -127,7 +129,7 @@ func TestUndoingIsLeftToAHandlerAtWork(t *testing.T) {
 				close(end)
 				synctest.Wait()
 				require.Equal(t, 1, did.count("released"))
-				events := slices.Concat(seen.of(mrtr.EffectUndone), seen.of(mrtr.StopFailed))
+				events := slices.Concat(seen.of(observe.EffectUndone), seen.of(observe.StopFailed))
 				require.Len(t, events, 1)
 				require.Equal(t, undo.log, string(events[0].Kind))
 				require.Equal(t, "reserve", events[0].Effect)
@@ -160,7 +162,7 @@ func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 				tool, other := instance(), instance()
 				first, second := tool.begin(), tool.begin()
 				var beside deeds
-				waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, mrtr.Coroutine(twoStops(&beside)), &mrtr.HandlerOptions{Audience: "waiting"})}
+				waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, linear.Coroutine(twoStops(&beside)), &mrtr.HandlerOptions{Audience: "waiting"})}
 				held := waiting.begin()
 				end := drained(t.Context(), tool.rt)
 				require.Empty(t, end, "a handler is held")

@@ -21,6 +21,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -29,7 +31,7 @@ import (
 // A page where the user pays. The accept of the question tells that the user agreed to go
 // there; the page tells the handler when the user is done, and with what.
 func ExampleVisits() {
-	var visits mrtr.Visits[string]
+	var visits visit.Visits[string]
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println("somebody is at the page")
 		// A real page knows its user by a cookie, and asks the payment provider here.
@@ -39,12 +41,12 @@ func ExampleVisits() {
 		}
 	}))
 	defer page.Close()
-	server := newWeather(mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
+	server := newWeather(linear.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
 		id, err := visits.Begin(ctx, c, "pay")
 		if err != nil {
 			return forecast{}, err
 		}
-		if _, err := mrtr.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
+		if _, err := linear.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
 			return forecast{}, err
 		}
 		receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
@@ -157,15 +159,15 @@ func inCallOf(t *testing.T, principal string, f func(ctx context.Context, c *mrt
 }
 
 // eachKindOfVisits plays with visits in memory, in a store of the process, and in a shared one.
-func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *mrtr.Visits[string])) {
+func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *visit.Visits[string])) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	kinds := map[string]*mrtr.Options{
-		"no runtime": nil, "no store": {}, "memory": {Store: store.NewMemory(nil)},
-		"shared": {Store: shared{store.NewMemory(nil)}, State: &statecodec.Options{Keys: keys}},
+		"no runtime": nil, "no store": {}, "memory": {Durable: durable.In(store.NewMemory(nil), nil)},
+		"shared": {Durable: durable.In(shared{store.NewMemory(nil)}, nil), State: &statecodec.Options{Keys: keys}},
 	}
 	for name, opts := range kinds {
 		inBubble(t, name, func(t *testing.T) {
-			visits := &mrtr.Visits[string]{}
+			visits := &visit.Visits[string]{}
 			if opts != nil {
 				visits.Runtime, _ = newRuntime(t, opts)
 			}
@@ -175,7 +177,7 @@ func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *mrtr.Visits[
 }
 
 func TestVisits(t *testing.T) {
-	eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
+	eachKindOfVisits(t, func(t *testing.T, visits *visit.Visits[string]) {
 		visits.MaxAge = time.Minute
 		inCallOf(t, "ann", func(ctx context.Context, c *mrtr.Call) {
 			begin := func(key string) string {
@@ -198,47 +200,47 @@ func TestVisits(t *testing.T) {
 			value, err := wait("a")
 			require.NoError(t, err)
 			require.Equal(t, "one", value)
-			require.ErrorIs(t, visits.Done(ctx, first, "ann", "two"), mrtr.ErrVisitDone)
+			require.ErrorIs(t, visits.Done(ctx, first, "ann", "two"), visit.ErrVisitDone)
 			value, err = wait("a")
 			require.NoError(t, err, "a replay waits again")
 			require.Equal(t, "one", value)
 
 			second := begin("b")
 			for _, user := range []string{"bob", ""} {
-				require.ErrorIs(t, visits.Done(ctx, second, user, "x"), mrtr.ErrNoVisit)
-				require.ErrorIs(t, visits.Done(ctx, first, user, "x"), mrtr.ErrNoVisit, "another user learns nothing")
+				require.ErrorIs(t, visits.Done(ctx, second, user, "x"), visit.ErrNoVisit)
+				require.ErrorIs(t, visits.Done(ctx, first, user, "x"), visit.ErrNoVisit, "another user learns nothing")
 			}
 			for _, id := range []string{"", "made-up", "not a key \n", strings.Repeat("x", 1<<16)} {
-				require.ErrorIs(t, visits.Done(ctx, id, "ann", "x"), mrtr.ErrNoVisit, "nobody waits for it")
+				require.ErrorIs(t, visits.Done(ctx, id, "ann", "x"), visit.ErrNoVisit, "nobody waits for it")
 			}
 			_, err = wait("never begun")
-			require.ErrorIs(t, err, mrtr.ErrNoVisit)
+			require.ErrorIs(t, err, visit.ErrNoVisit)
 			inCallOf(t, "ann", func(ctx context.Context, other *mrtr.Call) {
 				_, err := visits.Wait(ctx, other, "a")
-				require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is another call's")
+				require.ErrorIs(t, err, visit.ErrNoVisit, "it is another call's")
 			})
 
 			third := begin("c")
 			time.Sleep(time.Minute - 1)
 			require.NoError(t, visits.Done(ctx, third, "ann", "in time"))
 			time.Sleep(time.Nanosecond) // now the second is too old
-			require.ErrorIs(t, visits.Done(ctx, second, "ann", "late"), mrtr.ErrNoVisit)
+			require.ErrorIs(t, visits.Done(ctx, second, "ann", "late"), visit.ErrNoVisit)
 			_, err = wait("b")
-			require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old")
+			require.ErrorIs(t, err, visit.ErrNoVisit, "it is too old")
 			time.Sleep(time.Minute - 10*time.Second)
 			value, err = wait("c")
 			require.NoError(t, err, "it is known for as long again")
 			require.Equal(t, "in time", value)
 			time.Sleep(10 * time.Second)
 			_, err = wait("c")
-			require.ErrorIs(t, err, mrtr.ErrNoVisit, "it is too old, and done")
+			require.ErrorIs(t, err, visit.ErrNoVisit, "it is too old, and done")
 		})
 	})
 }
 
 // A handler that is entered again begins its visits again, which may be done by then.
 func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
-	eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
+	eachKindOfVisits(t, func(t *testing.T, visits *visit.Visits[string]) {
 		inCall(t, func(ctx context.Context, c *mrtr.Call) {
 			id, err := visits.Begin(ctx, c, "visit")
 			require.NoError(t, err)
@@ -261,7 +263,7 @@ func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
 // else is.
 func TestACallerBeginsSoManyVisits(t *testing.T) {
 	for _, flood := range []string{"mallory", ""} {
-		eachKindOfVisits(t, func(t *testing.T, visits *mrtr.Visits[string]) {
+		eachKindOfVisits(t, func(t *testing.T, visits *visit.Visits[string]) {
 			begin := func(who string, n int) {
 				inCallOf(t, who, func(ctx context.Context, c *mrtr.Call) {
 					for i := range n {
@@ -276,7 +278,7 @@ func TestACallerBeginsSoManyVisits(t *testing.T) {
 					if i < 5_000 {
 						require.NoError(t, err)
 					} else {
-						require.ErrorIs(t, err, mrtr.ErrManyVisits)
+						require.ErrorIs(t, err, visit.ErrManyVisits)
 					}
 				}
 				id, err := visits.Begin(ctx, c, "17")
@@ -308,8 +310,8 @@ func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 				}
 				return errors.New(line)
 			})
-			rt, _ := newRuntime(t, &mrtr.Options{Store: s, State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
-			visits := &mrtr.Visits[string]{Runtime: rt}
+			rt, _ := newRuntime(t, &mrtr.Options{Durable: durable.In(s, nil), State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
+			visits := &visit.Visits[string]{Runtime: rt}
 			inCall(t, func(ctx context.Context, c *mrtr.Call) {
 				began := time.Now()
 				id, err := visits.Begin(ctx, c, "pay")
@@ -337,7 +339,7 @@ func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 // An end of the wait leaves nothing in doubt: the next round waits again, in every style.
 func TestAVisitIsWaitedForAgain(t *testing.T) {
 	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		visits := &mrtr.Visits[string]{}
+		visits := &visit.Visits[string]{}
 		var id string
 		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			id, _ = visits.Begin(ctx, c, "pay")
@@ -369,8 +371,8 @@ func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shop := shared{store.NewMemory(nil)}
 			ids := make(chan string, 10)
-			instance := func() (*tripTool, *mrtr.Visits[string]) {
-				visits := &mrtr.Visits[string]{Runtime: newTripRuntime(t, &mrtr.Options{Store: shop})}
+			instance := func() (*tripTool, *visit.Visits[string]) {
+				visits := &visit.Visits[string]{Runtime: newTripRuntime(t, &mrtr.Options{Durable: durable.In(shop, nil)})}
 				return newTrip(visits.Runtime, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 					id, err := visits.Begin(s.ctx, s.Call, "pay")
 					if err != nil {
@@ -392,10 +394,10 @@ func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 			id := <-ids
 
 			_, page := instance()
-			require.ErrorIs(t, page.Done(t.Context(), id, "somebody else", "nothing"), mrtr.ErrNoVisit)
+			require.ErrorIs(t, page.Done(t.Context(), id, "somebody else", "nothing"), visit.ErrNoVisit)
 			require.NoError(t, page.Done(t.Context(), id, "", "receipt"))
 			_, other := instance()
-			require.ErrorIs(t, other.Done(t.Context(), id, "", "another"), mrtr.ErrVisitDone)
+			require.ErrorIs(t, other.Done(t.Context(), id, "", "another"), visit.ErrVisitDone)
 
 			third, _ := instance()
 			last := third.answer(asked, "yes")
@@ -417,7 +419,7 @@ func TestAVisitThatIsNotKnownIsExpected(t *testing.T) {
 		ToolErrorType() string
 		ToolErrorExpected() bool
 	}
-	require.ErrorAs(t, mrtr.ErrNoVisit, &e)
+	require.ErrorAs(t, visit.ErrNoVisit, &e)
 	require.Equal(t, "no_visit", e.ToolErrorType())
 	require.True(t, e.ToolErrorExpected())
 }
@@ -425,7 +427,7 @@ func TestAVisitThatIsNotKnownIsExpected(t *testing.T) {
 const visited = "notifications/elicitation/complete"
 
 // sendingAway is a server whose tool sends its user to a page and, unless late, waits there.
-func sendingAway(t *testing.T, style func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output], visits *mrtr.Visits[string], late bool, ids chan<- string) *mcp.Server {
+func sendingAway(t *testing.T, style func(linear.Func[input, output]) mrtr.Style[input, output], visits *visit.Visits[string], late bool, ids chan<- string) *mcp.Server {
 	rt, _ := newRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style(linearOf(func(s *stage, _ input) (output, error) {
@@ -448,14 +450,14 @@ func sendingAway(t *testing.T, style func(mrtr.LinearFunc[input, output]) mrtr.S
 // A legacy client of go-sdk's is told that its user is done, and nobody else is: in memory
 // and over HTTP, while the call waits and after it has ended.
 func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
-	styles := map[string]func(mrtr.LinearFunc[input, output]) mrtr.Style[input, output]{
-		"journal": mrtr.Journal[input, output], "coroutine": mrtr.Coroutine[input, output],
+	styles := map[string]func(linear.Func[input, output]) mrtr.Style[input, output]{
+		"journal": linear.Journal[input, output], "coroutine": linear.Coroutine[input, output],
 	}
 	for name, style := range styles {
 		for _, late := range []bool{false, true} {
 			for _, overHTTP := range []bool{false, true} {
 				t.Run(strings.Join([]string{name, map[bool]string{true: "late", false: "waiting"}[late], map[bool]string{true: "HTTP", false: "memory"}[overHTTP]}, " "), func(t *testing.T) {
-					visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
+					visits, ids := &visit.Visits[string]{}, make(chan string, 1)
 					server := sendingAway(t, style, visits, late, ids)
 					var transport mcp.Transport
 					if overHTTP {
@@ -493,7 +495,7 @@ func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
 						require.Equal(t, want, textOf(<-done))
 					}
 					require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
-					require.ErrorIs(t, visits.Done(t.Context(), id, "", "again"), mrtr.ErrVisitDone, "it is told once")
+					require.ErrorIs(t, visits.Done(t.Context(), id, "", "again"), visit.ErrVisitDone, "it is told once")
 					select {
 					case got := <-told:
 						require.Equal(t, id, got)
@@ -544,8 +546,8 @@ func textOf(result *mcp.CallToolResult) string {
 func TestAVisitIsDoneBeforeItsCall(t *testing.T) {
 	for name, opts := range map[string]*wire.Options{"legacy": legacyClient, "modern": nil} {
 		t.Run(name, func(t *testing.T) {
-			visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
-			client := connect(t, sendingAway(t, mrtr.Journal[input, output], visits, false, ids), opts)
+			visits, ids := &visit.Visits[string]{}, make(chan string, 1)
+			client := connect(t, sendingAway(t, linear.Journal[input, output], visits, false, ids), opts)
 			go func() { noError(t, visits.Done(context.Background(), <-ids, "", "receipt")) }()
 			said(t, call(t, client, wire.Answers{"pay": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "receipt")
 			told, result := -1, -1
@@ -596,8 +598,8 @@ func (c deafConn) Write(ctx context.Context, message jsonrpc.Message) error {
 // the call goes on too.
 func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		visits, ids := &mrtr.Visits[string]{}, make(chan string, 1)
-		server := sendingAway(t, mrtr.Journal[input, output], visits, false, ids)
+		visits, ids := &visit.Visits[string]{}, make(chan string, 1)
+		server := sendingAway(t, linear.Journal[input, output], visits, false, ids)
 		serverSide, clientSide := mcp.NewInMemoryTransports()
 		until := make(chan struct{})
 		_, err := server.Connect(t.Context(), deafTo{serverSide, visited, until}, nil)
@@ -628,7 +630,7 @@ func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 
 // A round may begin a visit again while its page ends it.
 func TestAVisitBeginsAgainWhileItEnds(t *testing.T) {
-	visits := &mrtr.Visits[string]{}
+	visits := &visit.Visits[string]{}
 	inCall(t, func(ctx context.Context, c *mrtr.Call) {
 		for i := range 100 {
 			key := fmt.Sprint(i)

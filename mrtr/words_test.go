@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // hostileTexts are arguments as JSON, what a message shows of them bare, and in Quote.
@@ -132,11 +133,11 @@ func TestHostileArgumentsInAQuestion(t *testing.T) {
 // wordStyles is a handler that asks a question made of its input, in three styles.
 func wordStyles(question func(input) mrtr.Question[string]) map[string]mrtr.Style[input, output] {
 	styles := everyStyle(func(s *stage, in input) (output, error) { return output{ask(s, question(in))}, nil })
-	var list mrtr.Steps[input, output]
-	step := mrtr.AskStep(&list, "q", func(_ context.Context, at *mrtr.At[input]) (mrtr.Question[string], error) {
+	var list steps.List[input, output]
+	step := steps.Ask(&list, "q", func(_ context.Context, at *steps.At[input]) (mrtr.Question[string], error) {
 		return question(at.In), nil
 	})
-	list.End(func(_ context.Context, at *mrtr.At[input]) (output, error) { return output{step.Of(at)}, nil })
+	list.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{step.Of(at)}, nil })
 	return map[string]mrtr.Style[input, output]{"native": styles["native"], "journal": styles["journal"], "steps": list.MustBuild()}
 }
 

@@ -117,7 +117,7 @@ func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
 	mrtr.Guard(func() { words = g.o.Message(a.tool, a.req.Params.Arguments) })
 	return statecodec.Binding{
 		Method: toolsCall, Target: strconv.Quote(a.req.Params.Name) + words, Arguments: a.req.Params.Arguments,
-		Principal: principal, Audience: g.audience(),
+		Principal: principal, Audience: g.o.Audience,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -36,8 +37,8 @@ func TestWithAStore(t *testing.T) {
 			down.Store(outage)
 			rt := engine(t, w, unreachable{w.Store(), down})
 			server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-			mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, _ trip) (string, error) {
-				where, err := mrtr.Ask(ctx, c, seat)
+			mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ trip) (string, error) {
+				where, err := linear.Ask(ctx, c, seat)
 				if err != nil {
 					return "", err
 				}
