@@ -163,15 +163,16 @@ func lostAdvice(effects int) string {
 	return ` "audit" was done, and perhaps more: do not call the tool again without checking.`
 }
 
-// resumes reports whether a call needs the held handler in a later round: to
-// run on after an accepted answer, or to ask again.
+// resumes reports whether a call needs the held handler in a later round, to run on after an
+// accepted answer. A question is asked again without it.
 func resumes(c mrtrtest.Contract) bool {
-	return len(c.Asks) > 1 || len(c.Asks) == 1 && !c.Ends.IsError
+	return len(c.Asks) > 0 && (!c.Ends.IsError || c.Asks[len(c.Asks)-1].Key != c.Asks[0].Key)
 }
 
-// A legacy client is asked over its connection.
+// A legacy client is asked over its connection. There landmine B really waits, and audits once.
 func TestInvariantForLegacyClients(t *testing.T) {
 	mrtrtest.Alike(t, contract.Styles(contract.AskingLegacy...), contract.LegacyContracts(), contract.Legacy)
+	mrtrtest.Alike(t, contract.Styles("await"), contract.Unsaid(contract.LegacyContracts()), contract.Legacy)
 	require.NotEmpty(t, contract.LegacyOrderContracts())
 	mrtrtest.Alike(t, contract.OrderStyles(), contract.LegacyOrderContracts(), contract.Legacy)
 }

@@ -145,7 +145,7 @@ func laterSteps(rt *mrtr.Runtime, _ *options.Audit) options.Handler {
 	b.End(func(_ context.Context, at *steps.At[options.Query]) (options.Report, error) {
 		return options.NewReport(place.Of(at), units.Of(at)), nil
 	})
-	return mrtr.Tool(rt, b.MustBuild(), nil)
+	return mrtr.Tool(rt, b.MustBuild(), &mrtr.HandlerOptions{Version: "later"})
 }
 
 // The tool is broken, and an operator has to repair it. The log has the cause.

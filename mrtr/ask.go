@@ -1,43 +1,8 @@
 package mrtr
 
 import (
-	"slices"
 	"time"
 )
-
-// fewQuestions are few enough to be looked through for one of the same key.
-const fewQuestions = 8
-
-// specsOf appends the specs of the questions, without those that are Known.
-func specsOf(specs []*spec, questions []AnyQuestion) ([]*spec, error) {
-	var seen map[string]bool
-	if len(questions) > fewQuestions {
-		seen = make(map[string]bool, len(questions))
-	}
-	for _, q := range questions {
-		if q == nil {
-			return nil, misuse("a question is nil")
-		}
-		if err := q.Err(); err != nil {
-			return nil, err
-		}
-		s := q.asking()
-		if s == nil {
-			continue
-		}
-		again := seen[s.key]
-		if seen != nil {
-			seen[s.key] = true
-		} else {
-			again = slices.ContainsFunc(specs, func(other *spec) bool { return other.key == s.key })
-		}
-		if again {
-			return nil, twice(s.key, "questions")
-		}
-		specs = append(specs, s)
-	}
-	return specs, nil
-}
 
 // maxQuestions bounds the questions of one round.
 const maxQuestions = 16
@@ -130,7 +95,7 @@ func (r *round) reword(s *spec) (n int, err error) {
 	}
 	last := r.freshOf(s.key)
 	switch {
-	case last == nil || r.st.isDeployed(r.target):
+	case last == nil || r.st.isDeployed(r.target.version):
 		return 0, nil
 	case e.reworded > 0:
 		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)

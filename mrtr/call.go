@@ -10,13 +10,6 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
-// gets it in each round. Request, session, client and principal are those of that round.
-//
-// A Call may be used from several goroutines. It must not be used after the handler has
-// returned.
-type Call struct{ pass *Pass }
-
 // ID identifies the call in all of its rounds. It is minted in the first.
 func (c *Call) ID() (id string) { c.pass.locked(func(l *ledger) { id = l.st.id }); return id }
 

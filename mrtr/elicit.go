@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -201,34 +200,6 @@ const maxQuoted = 200
 // is cut off leaves an ellipsis behind the closing quote.
 func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }
 
-// wording is what a question says, as its author wrote it.
-type wording struct {
-	message string
-	schema  json.RawMessage
-}
-
-// say sets what the question says. It does so where the question is made, so that its
-// digest is the same in every process.
-func (s *spec) say(message string, schema json.RawMessage) {
-	s.message, s.schema, s.written = plaintext.Text(message), form.Plain(schema), nil
-	if s.message == message && bytes.Equal(s.schema, schema) {
-		return
-	}
-	if s.verbatim {
-		s.message, s.schema = strings.ToValidUTF8(message, "\ufffd"), schema
-		return
-	}
-	s.written = &wording{message, schema}
-}
-
-// asWritten is what the author gave to say.
-func (s *spec) asWritten() (message string, schema json.RawMessage) {
-	if s.written != nil {
-		return s.written.message, s.written.schema
-	}
-	return s.message, s.schema
-}
-
 // Verbatim sends the question as it was written. Without it, some characters of the
 // message, and of titles and descriptions, are spelled out, as in \u202e: control
 // characters other than \n and \t, which may steer the client's terminal, and
@@ -286,24 +257,6 @@ func (q Question[T]) Between(least, most int) Question[T] {
 			return form.Limit(schema, s.key, least, most)
 		})
 	})
-}
-
-// reshape changes the form of a question that has been checked, as its author wrote it.
-func (s *spec) reshape(wrong string, change func(schema json.RawMessage) (json.RawMessage, error)) error {
-	message, schema := s.asWritten()
-	schema, err := change(schema)
-	if err == nil {
-		s.say(message, schema)
-	}
-	if err == nil && s.kind == formKind {
-		if s.form, err = form.Of(s.schema); err == nil && s.fallback() != nil {
-			err = s.form.Check(s.fallback())
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %v", wrong, err)
-	}
-	return nil
 }
 
 // CanAsk reports whether some question can have answers of this type. It is for styles that know

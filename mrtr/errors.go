@@ -2,7 +2,6 @@ package mrtr
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
-	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -256,41 +254,61 @@ func (e *refusal) ToolErrorType() string   { return e.kind }
 func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
-// failureOf is the record of the error or the panic of an effect. The author gets the error that
-// meet makes of it, when the effect fails and when it is replayed, so that the code takes the
-// same way both times.
-func failureOf(err error) (f *failure.Failure) {
-	unread := guard(func() error {
-		if p, ok := err.(*PanicError); ok {
-			f = failure.OfPanic(p.Value).ReadBack()
-		} else {
-			f = failure.Of(err).ReadBack()
-		}
-		return nil
-	})
-	if unread != nil {
-		return failure.OfPanic(badMethod)
-	}
-	return f
+// A KeptBack refuses a round that a [Keeper] does not run now. It is sent as its JSON-RPC error.
+func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
+	return &keptBack{wire, why, cause}
 }
 
-// meet returns the error of a failure that was recorded, or panics if it was a panic.
-func meet(f *failure.Failure) error {
-	if f.Panic {
-		panic(&PanicError{Value: f.PanicValue(f.Text)})
-	}
-	return f.Err()
+type keptBack struct {
+	wire  *jsonrpc.Error
+	why   string
+	cause error
 }
 
-// go-sdk, or a layer outside, knows these errors by their type.
-func init() {
-	failure.Keep[*jsonrpc.Error](nil, nil)
-	failure.Keep(func(err *UsageError) json.RawMessage {
-		text, _ := json.Marshal(err.Error())
-		return text
-	}, func(value json.RawMessage) (*UsageError, bool) {
-		var text string
-		err := json.Unmarshal(value, &text)
-		return usage.Recorded(text), err == nil
-	})
+func (k *keptBack) Error() string { return k.wire.Error() }
+
+func (k *keptBack) Unwrap() error { return k.wire }
+
+func (k *keptBack) RefusedBecause() string { return k.why }
+
+// causeOf is the cause of a keptBack, for the listener.
+func causeOf(err error) error {
+	var k *keptBack
+	if errors.As(err, &k) {
+		return k.cause
+	}
+	return nil
 }
+
+// asWire is an error as go-sdk knows it.
+func asWire(err error) error {
+	if k, ok := err.(*keptBack); ok {
+		return k.wire
+	}
+	return err
+}
+
+// ClientLeft is the reason of a round that was not begun, and is nobody's fault.
+const ClientLeft = "its client has left"
+
+// whyRefused is the reason for the listener why a Keeper refused a round: that of its error.
+func whyRefused(ctx context.Context, err error) string {
+	var refused interface{ RefusedBecause() string }
+	switch {
+	case errors.As(err, &refused):
+		return refused.RefusedBecause()
+	case ctx.Err() != nil:
+		return ClientLeft
+	}
+	return err.Error()
+}
+
+// Stop ends the call as not done: effects with an undo are undone, and out goes to the client
+// as the result. A handler, or the function of an effect, returns it in place of an error.
+// Where an effect could not be undone the call ends with an [Error] that says so, because out
+// would not be true.
+func Stop[Out any](out Out) error { return &stopped{out} }
+
+type stopped struct{ out any }
+
+func (s *stopped) Error() string { return fmt.Sprintf("mrtr: stopped with %v", s.out) }

@@ -2,15 +2,13 @@ package mrtr
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"slices"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"time"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -169,128 +167,83 @@ func (l *ledger) unaskable() (*spec, error) {
 	return nil, nil
 }
 
-// narrow applies [Options.Narrow] to the client of an exchange, before anything else looks at
-// it. The context hands the client to code that asks over its session.
-func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
-	client, err := rt.narrowed(ex.client, ex.request, ex.session())
-	if err != nil {
-		r := newRound(t, *ex)
-		r.life = ctx
-		r.endedWith(ctx, Outcome{Refused: RefusedRequest, Why: "Options.Narrow panicked", Cause: err, Err: err})
-		return ctx, err
-	}
-	ex.client = client
-	return context.WithValue(ctx, clientKey{}, client), nil
+// Limits bound the calls of a [Runtime]. Zero means the default. A negative limit is an error,
+// and so is one that another limit keeps from being reached.
+type Limits struct {
+	// MaxRounds bounds the rounds of one call that ask; 9 if zero, which is how far go-sdk's
+	// client follows. More hold for legacy calls and tasks, whose rounds this server makes
+	// itself.
+	MaxRounds int
+	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
+	MaxStateBytes int
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. One known principal holds at
+	// most a hundredth of them, and at least 10. A call that finds no room takes it from those
+	// that can go on from their history, the ones that have waited longest first.
+	MaxFrames int
+	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of each one's
+	// stack: inputs, answers and effects; 256 MiB if zero.
+	MaxFrameBytes int
+	// FrameTTL is how long a held handler waits for its answer; 15 minutes if zero.
+	FrameTTL time.Duration
 }
 
-// narrowed is a client as [Options.Narrow] leaves it.
-func (rt *Runtime) narrowed(client era.Client, req mcp.Request, session *mcp.ServerSession) (era.Client, error) {
-	if rt.opts.Narrow == nil {
-		return client, nil
-	}
-	err := guard(func() error {
-		client = client.Narrowed(rt.opts.Narrow(clientInfo(req, session), client))
-		return nil
-	})
-	return client, safeError(err)
+// resolve puts the default in place of a limit that is zero, and refuses a negative one.
+func (l *Limits) resolve() error {
+	u := usage.Of("mrtr", "Options.Limits")
+	usage.Default(u, "MaxRounds", &l.MaxRounds, followedAsks)
+	usage.Default(u, "MaxStateBytes", &l.MaxStateBytes, 32<<10)
+	usage.Default(u, "MaxFrames", &l.MaxFrames, 100_000)
+	usage.Default(u, "MaxFrameBytes", &l.MaxFrameBytes, 256<<20)
+	usage.Default(u, "FrameTTL", &l.FrameTTL, 15*time.Minute)
+	return u.Err()
 }
 
-type clientKey struct{}
+// followedAsks are the rounds that ask which go-sdk's own client follows. The user has answered
+// all of them when a client gives up, and the answers are lost with the call.
+const followedAsks = 9
 
-// HideUnaskable leaves out of each tools/list the tools that its client could not use: those
-// with a [HandlerOptions] Name whose every call asks what this client cannot be asked, and
-// has no default to go on with. [HandlerOptions] Needs say so, and so does [AskQuestion]. The
-// observer gets a [ToolHidden] for each of them. Any other tool is listed, and so is one of
-// several under a name that can be used.
-//
-// A hidden tool is not removed: a client that calls it gets the error that it would get
-// without this. Pages keep their cursors, and may be shorter than the others. The list says
-// that it is for this client alone, since an intermediary may otherwise cache it for all.
-//
-// Call it once for a server, after boundary.Install, which would else take a hidden tool for
-// an unknown one.
-func (rt *Runtime) HideUnaskable(server *mcp.Server) {
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			list, isList := res.(*mcp.ListToolsResult)
-			asks, _ := req.(*mcp.ListToolsRequest)
-			if err != nil || !isList || list == nil || asks == nil {
-				return res, err
-			}
-			client, err := rt.narrowed(era.ClientOf(asks), req, asks.Session)
-			if err != nil {
-				return nil, asProtocolError(ctx, err)
-			}
-			own := *list // the server's own stays whole
-			own.Tools = slices.DeleteFunc(append([]*mcp.Tool{}, list.Tools...), func(tool *mcp.Tool) bool {
-				return tool != nil && rt.hides(ctx, exchange{method: method, name: tool.Name, client: client, request: req})
-			})
-			if own.CacheScope == "public" {
-				own.CacheScope = "private"
-			}
-			return &own, nil
-		}
-	})
+// TaskPolicy says when a call of a tool becomes a task (SEP-2663). It holds for clients that
+// declare the extension io.modelcontextprotocol/tasks, on a server with tasks.Install. The zero
+// value: never. A call becomes a task in one of three ways; a policy names one.
+type TaskPolicy struct {
+	// AtOnce makes every call a task before its handler is entered, so that all of its
+	// questions are asked in the task.
+	AtOnce bool
+	// After makes a call a task when one of its rounds has run for this long. Earlier questions
+	// of the handler are asked by round trips, and later ones in the task.
+	After time.Duration
+	// Detached makes a call a task where its handler calls [Detach], and never before.
+	Detached bool
+	// Required refuses every client that does not take tasks, with the error -32021. Without
+	// tasks.Install these are all.
+	Required bool
 }
 
-// hides reports whether no handler of a tool could ask this client, and tells the listener.
-func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
-	var r *round
-	var unaskable error
-	for _, t := range rt.registrations.ofName(ex.name) {
-		r = newRound(t, ex)
-		if _, unaskable = r.unaskable(); unaskable == nil {
-			return false
+// check refuses a policy that contradicts itself.
+func (p TaskPolicy) check() error {
+	ways := 0
+	for _, named := range []bool{p.AtOnce, p.After > 0, p.Detached} {
+		if named {
+			ways++
 		}
 	}
-	if unaskable == nil {
-		return false
+	switch {
+	case p.After < 0:
+		return misuse("HandlerOptions.Task.After is negative: %v", p.After)
+	case ways > 1:
+		return misuse("HandlerOptions.Task names more than one of AtOnce, After and Detached")
+	case p.Required && ways == 0:
+		return misuse("HandlerOptions.Task is Required, and says not when a call becomes a task: set AtOnce, After or Detached")
 	}
-	reason := unaskable.Error()
-	if wire := (*jsonrpc.Error)(nil); errors.As(unaskable, &wire) {
-		reason += ": " + string(wire.Data)
-	}
-	r.life = ctx
-	r.locked(func() { r.hear(Entry{Kind: Hidden, Key: ex.name, Reason: reason}) })
-	return true
+	return nil
 }
 
-// ClientInfo is what the client of a request calls itself: in the request, or in the initialize of
-// its session.
-func ClientInfo(req mcp.Request) mcp.Implementation {
-	if req == nil {
-		return mcp.Implementation{}
+// forToolsAlone panics where a prompt or resource has an option for tools.
+func (t *target) forToolsAlone() {
+	if t.name != "" {
+		panic(misuse("HandlerOptions.Name is set, and only a tool has one: a prompt or resource is not hidden"))
 	}
-	session, _ := req.GetSession().(*mcp.ServerSession)
-	return clientInfo(req, session)
-}
-
-func clientInfo(req mcp.Request, session *mcp.ServerSession) (own mcp.Implementation) {
-	switch info := requestMeta(req)[mcp.MetaKeyClientInfo].(type) {
-	case map[string]any:
-		own.Name, _ = info["name"].(string)
-		own.Title, _ = info["title"].(string)
-		own.Version, _ = info["version"].(string)
-	case *mcp.Implementation:
-		if info != nil {
-			own = *info
-		}
-	default:
-		if session == nil {
-			break
-		}
-		if p := session.InitializeParams(); p != nil && p.ClientInfo != nil {
-			own = *p.ClientInfo
-		}
+	if t.task != (rendezvous.TaskPolicy{}) {
+		panic(misuse("HandlerOptions.Task is set, and only a call of a tool can become a task"))
 	}
-	return own
-}
-
-// requestMeta is the _meta of a request, nil for one without.
-func requestMeta(req mcp.Request) map[string]any {
-	if req == nil || req.GetParams() == nil {
-		return nil
-	}
-	return req.GetParams().GetMeta()
 }

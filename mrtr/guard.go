@@ -1,7 +1,12 @@
 package mrtr
 
 import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/mrtr-go/sdk/internal/stack"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
 
@@ -88,41 +93,41 @@ func unreadable(err error) error {
 	return asked
 }
 
-// guardedRound is the guard around round.advance. It is reused, so that a round allocates
-// nothing for it.
-type guardedRound struct {
-	run  func() // main, on a stack with room for it
-	done chan struct{}
-
-	round *round
-	out   Outcome
-	err   error
-}
-
-func (r *round) advanceGuarded() (Outcome, error) {
-	g, ok := r.target.rt.guards.Get().(*guardedRound)
-	if !ok {
-		g = &guardedRound{done: make(chan struct{}, 1)}
-		g.run = func() {
-			stack.Grow[[4 << 10]byte]()
-			g.main()
+// failureOf is the record of the error or the panic of an effect. The author gets the error that
+// meet makes of it, when the effect fails and when it is replayed, so that the code takes the
+// same way both times.
+func failureOf(err error) (f *failure.Failure) {
+	unread := guard(func() error {
+		if p, ok := err.(*PanicError); ok {
+			f = failure.OfPanic(p.Value).ReadBack()
+		} else {
+			f = failure.Of(err).ReadBack()
 		}
+		return nil
+	})
+	if unread != nil {
+		return failure.OfPanic(badMethod)
 	}
-	g.round = r
-	go g.run()
-	<-g.done
-	out, err := g.out, g.err
-	*g = guardedRound{run: g.run, done: g.done}
-	r.target.rt.guards.Put(g)
-	return out, err
+	return f
 }
 
-func (g *guardedRound) main() {
-	returned := false
-	defer func() {
-		g.err = Ended(returned, recover(), g.err)
-		g.done <- struct{}{}
-	}()
-	g.out, g.err = g.round.advance()
-	returned = true
+// meet returns the error of a failure that was recorded, or panics if it was a panic.
+func meet(f *failure.Failure) error {
+	if f.Panic {
+		panic(&PanicError{Value: f.PanicValue(f.Text)})
+	}
+	return f.Err()
+}
+
+// go-sdk, or a layer outside, knows these errors by their type.
+func init() {
+	failure.Keep[*jsonrpc.Error](nil, nil)
+	failure.Keep(func(err *UsageError) json.RawMessage {
+		text, _ := json.Marshal(err.Error())
+		return text
+	}, func(value json.RawMessage) (*UsageError, bool) {
+		var text string
+		err := json.Unmarshal(value, &text)
+		return usage.Recorded(text), err == nil
+	})
 }

@@ -2,9 +2,15 @@ package mrtr
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // A history is everything that has happened in a call, in order. It only grows, except that
@@ -23,9 +29,6 @@ type entry struct {
 	checks   bool // of an effect that has begun: its author can check whether it happened
 	reworded int  // of an answer: how many times in a row its question was worded anew
 }
-
-// EntryKind says what an [Entry] is about.
-type EntryKind string
 
 // A history keeps these.
 const (
@@ -276,3 +279,61 @@ func shown(key string) string {
 	}
 	return key
 }
+
+// inDoubt reports whether an error of an effect leaves open whether the effect happened: its
+// time ran out, it was cancelled, its connection ended after the request may have been sent,
+// or the error says so itself. ctx is that of the effect.
+func inDoubt(ctx context.Context, err error) bool {
+	var known *notDone
+	var stop *stopped
+	if errors.As(err, &known) || errors.As(err, &stop) {
+		return false
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return false // nothing was sent
+	}
+	var timeout interface{ Timeout() bool }
+	var effect interface{ ToolErrorEffect() string }
+	return ctx.Err() != nil ||
+		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
+		errors.As(err, &timeout) && timeout.Timeout() ||
+		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
+}
+
+// endsInDoubt are the errors after which the other side may have done its work.
+var endsInDoubt = []error{
+	ErrIndeterminate, context.DeadlineExceeded, context.Canceled,
+	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
+}
+
+// NotDone marks an error of an effect as one after which the effect has not happened and will
+// not: the bank's timeout while it only looked up the account, say. Without it a timeout, a
+// cancelled context and a connection that ended leave the effect in doubt. The text and the
+// chain stay those of err, and NotDone(nil) is nil.
+func NotDone(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notDone{err}
+}
+
+type notDone struct{ error }
+
+func (e *notDone) Unwrap() error { return e.error }
+
+// unmarked is the error as its client gets it.
+func unmarked(err error) error {
+	if known, ok := err.(*notDone); ok {
+		return known.error
+	}
+	return err
+}
+
+// defaultWithin bounds an effect, the undoing of one, and a round that is kept.
+const defaultWithin = 5 * time.Minute
+
+// unknownEnd is the detail of a round that ended with an effect in doubt.
+const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
+
+// handlerGrace is how long an effect may go on after its context has ended.
+const handlerGrace = 10 * time.Second

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
-)
 
-// Durability makes the Keeper of a runtime: see package durable.
-type Durability interface {
-	Keeper(rt *Runtime) (Keeper, error)
-}
+	"github.com/mrtr-go/sdk/sse/era"
+)
 
 // A Keeper decides whether a round runs, and keeps what it came to: a request that arrives
 // again gets the outcome of the first. Without one, every request runs its round.
@@ -48,10 +46,8 @@ type Recorder interface {
 	// every request is to get it. Read reads the record.
 	Write(Outcome) ([]byte, Outcome)
 	Read([]byte) Outcome
-	// Cut is the outcome of a run that was cut off and is not gone on with. GiveUp is that of a
-	// run whose handler did not end with its context.
+	// Cut is the outcome of a run that was cut off and is not gone on with.
 	Cut(left []byte) Outcome
-	GiveUp(left []byte, why string) Outcome
 }
 
 // Notes are how a round that runs writes down its effects.
@@ -75,6 +71,8 @@ type Effects interface {
 	Left() []byte
 	// Busy is until when the last of those that run may run, the zero time if none does.
 	Busy() time.Time
+	// GiveUp ends a round whose handler did not end with its context. No effect begins any more.
+	GiveUp(why string) Outcome
 }
 
 // An Outcome is what a round came to.
@@ -156,3 +154,84 @@ func endOfCause(cause error) error {
 	}
 	return nil
 }
+
+// A Service is what a layer keeps for all calls of a runtime, such as the handlers that it
+// holds. It is closed with the runtime.
+type Service interface {
+	// Drain takes in nothing new. The channel is closed when nothing is left that only this
+	// process can go on with.
+	Drain() (empty <-chan struct{})
+	// Close ends what is left, until a time at most.
+	Close(until time.Time) error
+	// Count adds to the numbers of the runtime.
+	Count(s *Stats, waiting func(w Waiting, since time.Time))
+}
+
+type services struct {
+	mu    sync.Mutex
+	byKey map[any]Service
+}
+
+func (s *services) of(key any, make func() Service) Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[any]Service{}
+	}
+	if s.byKey[key] == nil {
+		s.byKey[key] = make()
+	}
+	return s.byKey[key]
+}
+
+// Emptiness tells those who wait that nothing is left. Its owner's lock guards it.
+type Emptiness struct{ reached chan struct{} } // nil where nobody waits
+
+// Wait returns a channel that is closed when nothing is left.
+func (e *Emptiness) Wait(empty bool) <-chan struct{} {
+	if e.reached == nil {
+		e.reached = make(chan struct{})
+	}
+	reached := e.reached
+	e.Note(empty)
+	return reached
+}
+
+// Note says whether anything is left.
+func (e *Emptiness) Note(empty bool) {
+	if empty && e.reached != nil {
+		close(e.reached)
+		e.reached = nil
+	}
+}
+
+// Stats are a snapshot, for metrics and status pages.
+type Stats struct {
+	// Rounds are the requests that are being served. A call of a legacy client counts while its
+	// rounds run, and not while its user is asked.
+	Rounds int
+	// Held are the handlers that wait for an answer, and HeldBytes the memory that
+	// [Limits.MaxFrameBytes] bounds. Running are the linear handlers that run now.
+	Held, HeldBytes, Running int
+	// Orphans are the rounds that run though their clients have left.
+	Orphans int
+	// Draining says that [Runtime.Drain] was called, and Closed that the runtime is closed.
+	Draining, Closed bool
+}
+
+// Waiting counts the calls of one kind that wait for their users at this instance. A call that
+// is neither held nor legacy nor a task waits at its client, and no server knows of it.
+type Waiting struct {
+	Method, Name string // as in a log
+	Era          era.Era
+	Way          string
+	Calls        int
+	Longest      time.Duration // since its questions went out
+}
+
+// The ways in which a server waits for a user, in [Waiting].
+const (
+	WayHeld   = "held"   // the handler is held, and the client has its questions
+	WayLegacy = "legacy" // the client is asked while its request is open
+	WayTask   = "task"   // the call is a task: see the Waiting of tasks.Manager
+)

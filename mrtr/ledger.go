@@ -52,12 +52,12 @@ func (l *ledger) idem(key string, free bool) string {
 	if shown(key) != key { // a style's effect and an author's may share a name
 		sep = '/'
 	}
-	p := payloads.Get().(*payload)
-	defer p.release()
-	p.b = l.st.done.appendBasis(p.b, key, free)
-	basis := digest.ShortBytes(p.b)
-	p.b = append(append(append(p.b[:0], l.st.id...), sep), basis[:]...)
-	return string(append(append(p.b, sep), shown(key)...))
+	p := digest.NewBuffer()
+	defer p.Release()
+	p.B = l.st.done.appendBasis(p.B, key, free)
+	basis := digest.ShortBytes(p.B)
+	p.B = append(append(append(p.B[:0], l.st.id...), sep), basis[:]...)
+	return string(append(append(p.B, sep), shown(key)...))
 }
 
 // Left implements [Effects].
@@ -76,7 +76,13 @@ func (l *ledger) Left() []byte {
 // noteBegun notes that an effect, or an undo, is about to begin. If it returns an error the
 // effect must not begin.
 func (l *ledger) noteBegun(ctx context.Context, e entry) error {
-	if err := l.isGiven(); err != nil || !l.writesDown(&e) {
+	given := func() error {
+		if e.kind == Undone { // a round that was given up undoes its effects
+			return nil
+		}
+		return l.isGiven()
+	}
+	if err := given(); err != nil || !l.writesDown(&e) {
 		return err
 	}
 	l.noting.Lock()
@@ -84,7 +90,7 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	l.setOpen(func(open []entry) []entry { return append(open, e) })
 	err := l.notes.Begun(ctx)
 	if err == nil {
-		return nil
+		return given()
 	}
 	l.close(&e)
 	if ctx.Err() == nil {
@@ -210,9 +216,6 @@ func (l *ledger) Busy() (until time.Time) {
 	return until
 }
 
-// handlerGrace is how long an effect may go on after its context has ended.
-const handlerGrace = 10 * time.Second
-
 // unmet returns an error for an effect of an earlier round that a pass has not come to. The
 // caller holds l.mu.
 func (l *ledger) unmet(used []string) error {
@@ -283,6 +286,17 @@ func (l *ledger) outcome() history {
 // whether the handler was replaced meanwhile.
 func (l *ledger) diverged(format string, args ...any) error {
 	err := Diverge(format, args...).(*Error)
-	err.Replaced = l.st.isReplaced(l.target)
+	err.Replaced = l.st.isReplaced(l.target.version)
 	return err
+}
+
+// describe describes the round.
+func (l *ledger) describe() Round {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Round{
+		Call: l.st.id, Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
+		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
+		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
+	}
 }

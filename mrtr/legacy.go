@@ -3,9 +3,11 @@ package mrtr
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
@@ -157,9 +159,6 @@ func (p *pending) standIn(err error) error {
 	return cannotBeAsked(p.key, p.kind.capability().String())
 }
 
-// ledgerKey is the key of the ledger in the context of its round, for a listener's sake alone.
-type ledgerKey struct{}
-
 // tellOver tells the listener of the call how a question was answered.
 func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err error) {
 	l, ok := ctx.Value(ledgerKey{}).(*ledger)
@@ -176,4 +175,89 @@ func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err 
 	if how != "" {
 		l.report(p.spec, how)
 	}
+}
+
+// narrow applies [Options.Narrow] to the client of an exchange, before anything else looks at
+// it. The context hands the client to code that asks over its session.
+func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
+	client, err := rt.narrowed(ex.client, ex.request, ex.session())
+	if err != nil {
+		r := newRound(t, *ex)
+		r.life = ctx
+		r.endedWith(ctx, Outcome{Refused: RefusedRequest, Why: "Options.Narrow panicked", Cause: err, Err: err})
+		return ctx, err
+	}
+	ex.client = client
+	return context.WithValue(ctx, clientKey{}, client), nil
+}
+
+// narrowed is a client as [Options.Narrow] leaves it.
+func (rt *Runtime) narrowed(client era.Client, req mcp.Request, session *mcp.ServerSession) (era.Client, error) {
+	if rt.opts.Narrow == nil {
+		return client, nil
+	}
+	err := guard(func() error {
+		client = client.Narrowed(rt.opts.Narrow(clientInfo(req, session), client))
+		return nil
+	})
+	return client, safeError(err)
+}
+
+// HideUnaskable leaves out of each tools/list the tools that its client could not use: those
+// with a [HandlerOptions] Name whose every call asks what this client cannot be asked, and
+// has no default to go on with. [HandlerOptions] Needs say so, and so does [AskQuestion]. The
+// observer gets a [ToolHidden] for each of them. Any other tool is listed, and so is one of
+// several under a name that can be used.
+//
+// A hidden tool is not removed: a client that calls it gets the error that it would get
+// without this. Pages keep their cursors, and may be shorter than the others. The list says
+// that it is for this client alone, since an intermediary may otherwise cache it for all.
+//
+// Call it once for a server, after boundary.Install, which would else take a hidden tool for
+// an unknown one.
+func (rt *Runtime) HideUnaskable(server *mcp.Server) {
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			list, isList := res.(*mcp.ListToolsResult)
+			asks, _ := req.(*mcp.ListToolsRequest)
+			if err != nil || !isList || list == nil || asks == nil {
+				return res, err
+			}
+			client, err := rt.narrowed(era.ClientOf(asks), req, asks.Session)
+			if err != nil {
+				return nil, asProtocolError(ctx, err)
+			}
+			own := *list // the server's own stays whole
+			own.Tools = slices.DeleteFunc(append([]*mcp.Tool{}, list.Tools...), func(tool *mcp.Tool) bool {
+				return tool != nil && rt.hides(ctx, exchange{method: method, name: tool.Name, client: client, request: req})
+			})
+			if own.CacheScope == "public" {
+				own.CacheScope = "private"
+			}
+			return &own, nil
+		}
+	})
+}
+
+// hides reports whether no handler of a tool could ask this client, and tells the listener.
+func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
+	var r *round
+	var unaskable error
+	for _, t := range rt.registrations.ofName(ex.name) {
+		r = newRound(t, ex)
+		if _, unaskable = r.unaskable(); unaskable == nil {
+			return false
+		}
+	}
+	if unaskable == nil {
+		return false
+	}
+	reason := unaskable.Error()
+	if wire := (*jsonrpc.Error)(nil); errors.As(unaskable, &wire) {
+		reason += ": " + string(wire.Data)
+	}
+	r.life = ctx
+	r.locked(func() { r.hear(Entry{Kind: Hidden, Key: ex.name, Reason: reason}) })
+	return true
 }

@@ -61,53 +61,5 @@ type Entry struct {
 	Err    error
 }
 
-// describe describes the round.
-func (l *ledger) describe() Round {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return Round{
-		Call: l.st.id, Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
-		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
-		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
-	}
-}
-
-// began tells the listener that a round has begun, and returns the context of the round.
-func (r *round) began(ctx context.Context) context.Context {
-	if r.target.rt.listener == nil {
-		return ctx
-	}
-	return r.tellBegan(ctx)
-}
-
-func (r *round) tellBegan(ctx context.Context) context.Context {
-	listener := r.target.rt.listener
-	r.life = ctx
-	at, own := r.describe(), ctx
-	_ = guard(func() error {
-		if made := listener.Began(ctx, at); made != nil {
-			own = made
-		}
-		return nil
-	})
-	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
-		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
-	}
-	return context.WithValue(own, ledgerKey{}, &r.ledger)
-}
-
-// endedWith tells the listener how a round ended, after what it has heard of it.
-func (r *round) endedWith(ctx context.Context, o Outcome) {
-	if r.target.rt.listener != nil {
-		r.tellEnded(ctx, o)
-	}
-}
-
-func (r *round) tellEnded(ctx context.Context, o Outcome) {
-	listener := r.target.rt.listener
-	if o.Refused != RefusedRound { // which may run on
-		r.locked(func() {})
-	}
-	at := r.describe()
-	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
-}
+// EntryKind says what an [Entry] is about.
+type EntryKind string

@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
@@ -117,9 +114,6 @@ func effectOptions[T any](key string, opts []*EffectOptions[T]) (o EffectOptions
 	}
 	return o, nil
 }
-
-// defaultWithin bounds an effect, the undoing of one, and a round that is kept.
-const defaultWithin = 5 * time.Minute
 
 // attempt is one attempt at an effect.
 type attempt struct {
@@ -297,9 +291,6 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	return v, happened, nil
 }
 
-// unknownEnd is the detail of a round that ended with an effect in doubt.
-const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
-
 // note writes down that the effect is about to begin, where somebody keeps the round.
 func (a *attempt) note(ctx context.Context) error {
 	l := a.p.at.Load()
@@ -433,53 +424,4 @@ func (a *attempt) shield(ctx context.Context, within time.Duration) (context.Con
 		}
 	})
 	return shielded, func() { unhook(); cancel(context.Canceled); end() }, nil
-}
-
-// inDoubt reports whether an error of an effect leaves open whether the effect happened: its
-// time ran out, it was cancelled, its connection ended after the request may have been sent,
-// or the error says so itself. ctx is that of the effect.
-func inDoubt(ctx context.Context, err error) bool {
-	var known *notDone
-	var stop *stopped
-	if errors.As(err, &known) || errors.As(err, &stop) {
-		return false
-	}
-	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-		return false // nothing was sent
-	}
-	var timeout interface{ Timeout() bool }
-	var effect interface{ ToolErrorEffect() string }
-	return ctx.Err() != nil ||
-		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
-		errors.As(err, &timeout) && timeout.Timeout() ||
-		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
-}
-
-// endsInDoubt are the errors after which the other side may have done its work.
-var endsInDoubt = []error{
-	ErrIndeterminate, context.DeadlineExceeded, context.Canceled,
-	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
-}
-
-// NotDone marks an error of an effect as one after which the effect has not happened and will
-// not: the bank's timeout while it only looked up the account, say. Without it a timeout, a
-// cancelled context and a connection that ended leave the effect in doubt. The text and the
-// chain stay those of err, and NotDone(nil) is nil.
-func NotDone(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &notDone{err}
-}
-
-type notDone struct{ error }
-
-func (e *notDone) Unwrap() error { return e.error }
-
-// unmarked is the error as its client gets it.
-func unmarked(err error) error {
-	if known, ok := err.(*notDone); ok {
-		return known.error
-	}
-	return err
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // A key means one thing in one entry of a handler, in every style: the mistake has one
@@ -44,7 +46,7 @@ func TestOneKey(t *testing.T) {
 			if s.guarded {
 				panic(cut{need: mrtr.Need(worded("Which seat?"), worded("Which meal?"))})
 			}
-			return tripOut{}, mrtr.AskAll(s.ctx, s.Call, worded("Which seat?"), worded("Which meal?"))
+			return tripOut{}, linear.AskAll(s.ctx, s.Call, worded("Which seat?"), worded("Which meal?"))
 		}, forQuestions},
 		"effects in turn": {func(s *stage, _ tripIn) (tripOut, error) {
 			for range 2 {
@@ -79,7 +81,7 @@ func TestOneKey(t *testing.T) {
 	for name, test := range tests {
 		styles := everyStyle(test.body)
 		var inStep tripSteps
-		mrtr.DoStep(&inStep, "step", func(ctx context.Context, at *tripAt, _ string) (string, error) {
+		steps.Do(&inStep, "step", func(ctx context.Context, at *tripAt, _ string) (string, error) {
 			out, err := linearOf(test.body)(ctx, at.Call, tripIn{})
 			return out.Plan, err
 		})
@@ -100,8 +102,8 @@ func TestOneKey(t *testing.T) {
 	}
 	t.Run("steps of a list", func(t *testing.T) {
 		for _, add := range []func(*tripSteps){
-			func(b *tripSteps) { mrtr.AskQuestion(b, "k", worded("Which seat?")) },
-			func(b *tripSteps) { mrtr.DoStep(b, "k", does("k", &did, "")) },
+			func(b *tripSteps) { steps.Always(b, worded("Which seat?")) },
+			func(b *tripSteps) { steps.Do(b, "k", does("k", &did, "")) },
 		} {
 			var b tripSteps
 			add(&b)

@@ -186,14 +186,14 @@ func (p *Pass) Forget(key string) (ok bool) {
 
 // Replaced reports whether another version of the handler served an earlier round.
 func (p *Pass) Replaced() (yes bool) {
-	p.locked(func(l *ledger) { yes = l.st.isReplaced(l.target) })
+	p.locked(func(l *ledger) { yes = l.st.isReplaced(l.target.version) })
 	return yes
 }
 
 // Deployed reports whether the round before was served by another version of the handler, so
 // that its questions are that version's.
 func (p *Pass) Deployed() (yes bool) {
-	p.locked(func(l *ledger) { yes = l.st.isDeployed(l.target) })
+	p.locked(func(l *ledger) { yes = l.st.isDeployed(l.target.version) })
 	return yes
 }
 
@@ -289,7 +289,7 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 func (p *Pass) Lost(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
-			how = l.st.lost(l.target, e.value, today)
+			how = l.st.lost(l.target.version, e.value, today)
 		}
 	})
 	return how
@@ -340,14 +340,6 @@ func (p *Pass) Weight() (bytes int) {
 	return bytes
 }
 
-// Abandon ends a call that only this held handler could have gone on with: its effects are
-// undone, unless a [Keeper] will see to that.
-func (p *Pass) Abandon(why error) {
-	if l := p.at.Load(); !l.st.isKept() {
-		l.undo(context.Background(), l.target.undos, why)
-	}
-}
-
 // readAnswer reads an answer as T. An answer of this round that T refuses is asked for again.
 func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool) {
 	v, err := decodeAnswer[T](value, key)
@@ -363,3 +355,10 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	var none T
 	return none, false
 }
+
+// Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
+// gets it in each round. Request, session, client and principal are those of that round.
+//
+// A Call may be used from several goroutines. It must not be used after the handler has
+// returned.
+type Call struct{ pass *Pass }

@@ -1,9 +1,12 @@
 package mrtr
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -263,18 +266,18 @@ func (s *spec) wordsFor(answer json.RawMessage) string {
 }
 
 func (s *spec) digest(answer json.RawMessage, whole bool) string {
-	p := payloads.Get().(*payload)
-	defer p.release()
+	p := digest.NewBuffer()
+	defer p.Release()
 	for _, part := range [...]string{string(s.kind), s.key, s.message, s.url} {
-		p.b = append(append(p.b, part...), 0)
+		p.B = append(append(p.B, part...), 0)
 	}
 	f, err := s.formOf()
 	if whole || err != nil {
-		p.b = append(p.b, s.schema...)
+		p.B = append(p.B, s.schema...)
 	} else {
-		p.b = f.AppendWords(p.b, s.schema, answer)
+		p.B = f.AppendWords(p.B, s.schema, answer)
 	}
-	return digest.Short(p.b)
+	return digest.Short(p.B)
 }
 
 // formOf is the form of the question. A question that came with a state has none yet.
@@ -365,3 +368,98 @@ func Roots(key string) Question[*mcp.ListRootsResult] {
 	}
 	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
 }
+
+// wording is what a question says, as its author wrote it.
+type wording struct {
+	message string
+	schema  json.RawMessage
+}
+
+// say sets what the question says. It does so where the question is made, so that its
+// digest is the same in every process.
+func (s *spec) say(message string, schema json.RawMessage) {
+	s.message, s.schema, s.written = plaintext.Text(message), form.Plain(schema), nil
+	if s.message == message && bytes.Equal(s.schema, schema) {
+		return
+	}
+	if s.verbatim {
+		s.message, s.schema = strings.ToValidUTF8(message, "\ufffd"), schema
+		return
+	}
+	s.written = &wording{message, schema}
+}
+
+// asWritten is what the author gave to say.
+func (s *spec) asWritten() (message string, schema json.RawMessage) {
+	if s.written != nil {
+		return s.written.message, s.written.schema
+	}
+	return s.message, s.schema
+}
+
+// reshape changes the form of a question that has been checked, as its author wrote it.
+func (s *spec) reshape(wrong string, change func(schema json.RawMessage) (json.RawMessage, error)) error {
+	message, schema := s.asWritten()
+	schema, err := change(schema)
+	if err == nil {
+		s.say(message, schema)
+	}
+	if err == nil && s.kind == formKind {
+		if s.form, err = form.Of(s.schema); err == nil && s.fallback() != nil {
+			err = s.form.Check(s.fallback())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %v", wrong, err)
+	}
+	return nil
+}
+
+// outcome is the value that the state keeps for an action without an answer.
+func (s *spec) outcome(action string) json.RawMessage {
+	switch {
+	case !s.tells:
+		return null
+	case action == "cancel":
+		return cancelledOutcome
+	case action == notAsked:
+		return unaskedOutcome
+	case action == silence:
+		return silentOutcome
+	}
+	return declinedOutcome
+}
+
+// specsOf appends the specs of the questions, without those that are Known.
+func specsOf(specs []*spec, questions []AnyQuestion) ([]*spec, error) {
+	var seen map[string]bool
+	if len(questions) > fewQuestions {
+		seen = make(map[string]bool, len(questions))
+	}
+	for _, q := range questions {
+		if q == nil {
+			return nil, misuse("a question is nil")
+		}
+		if err := q.Err(); err != nil {
+			return nil, err
+		}
+		s := q.asking()
+		if s == nil {
+			continue
+		}
+		again := seen[s.key]
+		if seen != nil {
+			seen[s.key] = true
+		} else {
+			again = slices.ContainsFunc(specs, func(other *spec) bool { return other.key == s.key })
+		}
+		if again {
+			return nil, twice(s.key, "questions")
+		}
+		specs = append(specs, s)
+	}
+	return specs, nil
+}
+
+// fewQuestions are few enough to be looked through for one of the same key.
+const fewQuestions = 8

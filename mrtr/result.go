@@ -265,3 +265,6 @@ func decodeResult(b []byte) (*mcp.CallToolResult, error) {
 	}
 	return res, nil
 }
+
+// recordFormat is the version of an outcome's encoding.
+const recordFormat = 2

@@ -6,41 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/internal/stack"
 )
-
-// round is the way of one request through the engine:
-//
-//	open    the state, or begin a call                      seal.go
-//	judge   the answers by the questions that were sent     judge.go
-//	keep    the round, or get its outcome: with a Keeper    this file, and package durable
-//	enter   the handler, once all answers are there         this file, and the styles
-//	ask     the questions that the handler returned         ask.go
-//	seal    the state that goes out with them               seal.go
-type round struct {
-	ledger
-	handler enterer
-
-	begins   bool  // the call begins with this request
-	keeps    bool  // the Keeper has the round
-	over     error // by which its answers, or its request, end the call before the handler is entered
-	first    Pass
-	rejected Outcome // of a request that was refused
-}
-
-// enterer runs a handler.
-type enterer interface {
-	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
-}
-
-func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
-
-// newRound is a round that enters no handler.
-func newRound(t *target, ex exchange) *round {
-	r := &round{}
-	r.begin(t, ex, nil)
-	return r
-}
 
 // serve takes one request from the state that came in to the outcome that goes out.
 func (r *round) serve(ctx context.Context) (o Outcome) {
@@ -96,16 +63,6 @@ func (r *round) play(ctx context.Context) Outcome {
 	return r.keep(ctx)
 }
 
-// endedByAnswers reports whether a call was ended by the answers of its user.
-func endedByAnswers(err error) bool {
-	switch e, _ := err.(*Error); {
-	case e == nil:
-		return false
-	default:
-		return e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged
-	}
-}
-
 // keep has the Keeper run the round.
 func (r *round) keep(ctx context.Context) Outcome {
 	r.keeps = true
@@ -125,7 +82,29 @@ func (r *round) keep(ctx context.Context) Outcome {
 // runKept may go on when its request has left: from here on the round is the Keeper's.
 func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 	o := r.run(ctx, n, r.over)
-	r.endedWith(ctx, o)
+	if !errors.Is(r.isGiven(), errGivenUp) { // which has told
+		r.endedWith(ctx, o)
+	}
+	return o
+}
+
+var errGivenUp = errors.New("the handler did not end with its context")
+
+// GiveUp implements [Effects]. The effects that have ended are undone, unless the next request goes
+// on with them.
+func (r *round) GiveUp(why string) Outcome {
+	r.give(errGivenUp)
+	o := r.target.cutShort(r.Left(), why)
+	if !o.Free {
+		r.undo(r.life, r.target.undos, o.Err)
+		r.locked(func() {
+			for _, e := range r.running {
+				r.hear(Entry{Kind: InDoubt, Key: shown(e.key)})
+			}
+		})
+		o.Err = r.outcome().report(o.Err)
+	}
+	r.endedWith(r.life, o)
 	return o
 }
 
@@ -136,7 +115,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
 	if r.keeps {
 		r.notes = n
-		n.Watch(&r.ledger)
+		n.Watch(r)
 		r.doubtUndoings(left)
 	}
 	r.reportAnswers("")
@@ -168,12 +147,12 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.GiveUp(r.Left(), why)
-		if o.Free && (r.target.again || r.target.cancel) {
+		o := r.target.cutShort(r.Left(), why)
+		if o.Free {
 			r.leave(false)
 			return o
 		}
-		err = &Error{Reason: OutcomeUnknown, Detail: why}
+		err = o.Err
 	}
 	if end := endOf(ctx); end != nil && r.entered {
 		err = end
@@ -325,19 +304,81 @@ func (l *ledger) rest() {
 	}
 }
 
-// followedAsks are the rounds that ask which go-sdk's own client follows. The user has answered
-// all of them when a client gives up, and the answers are lost with the call.
-const followedAsks = 9
-
-// maxAsks bounds the rounds of this call that ask.
-func (r *round) maxAsks() int {
-	limit := r.target.rt.limits.MaxRounds
-	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
-		return limit
+// began tells the listener that a round has begun, and returns the context of the round.
+func (r *round) began(ctx context.Context) context.Context {
+	if r.target.rt.listener == nil {
+		return ctx
 	}
-	return min(limit, followedAsks)
+	return r.tellBegan(ctx)
 }
 
-func tooManyRounds(limit int) error {
-	return limitExceeded(limit, "rounds of questions in one call")
+func (r *round) tellBegan(ctx context.Context) context.Context {
+	listener := r.target.rt.listener
+	r.life = ctx
+	at, own := r.describe(), ctx
+	_ = guard(func() error {
+		if made := listener.Began(ctx, at); made != nil {
+			own = made
+		}
+		return nil
+	})
+	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
+		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
+	}
+	return context.WithValue(own, ledgerKey{}, &r.ledger)
+}
+
+// endedWith tells the listener how a round ended, after what it has heard of it.
+func (r *round) endedWith(ctx context.Context, o Outcome) {
+	if r.target.rt.listener != nil {
+		r.tellEnded(ctx, o)
+	}
+}
+
+func (r *round) tellEnded(ctx context.Context, o Outcome) {
+	listener := r.target.rt.listener
+	if o.Refused != RefusedRound { // which may run on
+		r.locked(func() {})
+	}
+	at := r.describe()
+	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
+}
+
+// guardedRound is the guard around round.advance. It is reused, so that a round allocates
+// nothing for it.
+type guardedRound struct {
+	run  func() // main, on a stack with room for it
+	done chan struct{}
+
+	round *round
+	out   Outcome
+	err   error
+}
+
+func (r *round) advanceGuarded() (Outcome, error) {
+	g, ok := r.target.rt.guards.Get().(*guardedRound)
+	if !ok {
+		g = &guardedRound{done: make(chan struct{}, 1)}
+		g.run = func() {
+			stack.Grow[[4 << 10]byte]()
+			g.main()
+		}
+	}
+	g.round = r
+	go g.run()
+	<-g.done
+	out, err := g.out, g.err
+	*g = guardedRound{run: g.run, done: g.done}
+	r.target.rt.guards.Put(g)
+	return out, err
+}
+
+func (g *guardedRound) main() {
+	returned := false
+	defer func() {
+		g.err = Ended(returned, recover(), g.err)
+		g.done <- struct{}{}
+	}()
+	g.out, g.err = g.round.advance()
+	returned = true
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -60,37 +60,6 @@ type Options struct {
 	Durable Durability
 	// Listener hears of all calls: see package observe.
 	Listener Listener
-}
-
-// Limits bound the calls of a [Runtime]. Zero means the default. A negative limit is an error,
-// and so is one that another limit keeps from being reached.
-type Limits struct {
-	// MaxRounds bounds the rounds of one call that ask; 9 if zero, which is how far go-sdk's
-	// client follows. More hold for legacy calls and tasks, whose rounds this server makes
-	// itself.
-	MaxRounds int
-	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
-	MaxStateBytes int
-	// MaxFrames bounds the handlers held at once; 100,000 if zero. One known principal holds at
-	// most a hundredth of them, and at least 10. A call that finds no room takes it from those
-	// that can go on from their history, the ones that have waited longest first.
-	MaxFrames int
-	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of each one's
-	// stack: inputs, answers and effects; 256 MiB if zero.
-	MaxFrameBytes int
-	// FrameTTL is how long a held handler waits for its answer; 15 minutes if zero.
-	FrameTTL time.Duration
-}
-
-// resolve puts the default in place of a limit that is zero, and refuses a negative one.
-func (l *Limits) resolve() error {
-	u := usage.Of("mrtr", "Options.Limits")
-	usage.Default(u, "MaxRounds", &l.MaxRounds, followedAsks)
-	usage.Default(u, "MaxStateBytes", &l.MaxStateBytes, 32<<10)
-	usage.Default(u, "MaxFrames", &l.MaxFrames, 100_000)
-	usage.Default(u, "MaxFrameBytes", &l.MaxFrameBytes, 256<<20)
-	usage.Default(u, "FrameTTL", &l.FrameTTL, 15*time.Minute)
-	return u.Err()
 }
 
 // check refuses a limit that can never be reached, because another one holds before it: whoever
@@ -266,9 +235,16 @@ func (rt *Runtime) Keeper() Keeper { return rt.keeper }
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
-// Codec makes a codec for another purpose than states, with their keys. Without keys its tokens
-// open in this process alone. A maxToken of 0 is that of states.
-func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error) {
+// A Sealer seals what a layer sends or keeps, with the keys of a runtime's states and for its
+// audience: a token of one server does not open at another that shares the keys.
+type Sealer struct {
+	codec    *statecodec.Codec
+	audience string
+}
+
+// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. A
+// maxToken of 0 is that of states.
+func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxToken int) (*Sealer, error) {
 	s := rt.state
 	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
 	s.TTL, s.MaxToken = ttl, cmp.Or(max(maxToken, 0), rt.state.MaxToken)
@@ -276,7 +252,30 @@ func (rt *Runtime) Codec(purpose string, ttl time.Duration, maxToken int) (*stat
 	if err != nil {
 		return nil, err
 	}
-	return codec.For(purpose), nil
+	return &Sealer{codec.For(purpose), rt.audience}, nil
+}
+
+// Seal seals a payload. An audience in the binding is one of its own within the runtime's.
+func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
+	return s.codec.Seal(s.bind(b), payload)
+}
+
+// Open opens a token that was sealed with the same binding.
+func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
+	return s.codec.Open(s.bind(b), token)
+}
+
+func (s *Sealer) bind(b statecodec.Binding) statecodec.Binding {
+	b.Audience = audienceOf(s.audience, b.Audience)
+	return b
+}
+
+// audienceOf is the audience of a server, or one of its own within that.
+func audienceOf(server, own string) string {
+	if own == "" {
+		return server
+	}
+	return strconv.Quote(server) + strconv.Quote(own)
 }
 
 // sealFor gives a handler the codec of its own StateTTL.
@@ -325,35 +324,6 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 		return true
 	})
 	return eraser.Erase(ctx, names, rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))))
-}
-
-// A Service is what a layer keeps for all calls of a runtime, such as the handlers that it
-// holds. It is closed with the runtime.
-type Service interface {
-	// Drain takes in nothing new. The channel is closed when nothing is left that only this
-	// process can go on with.
-	Drain() (empty <-chan struct{})
-	// Close ends what is left, until a time at most.
-	Close(until time.Time) error
-	// Count adds to the numbers of the runtime.
-	Count(s *Stats, waiting func(w Waiting, since time.Time))
-}
-
-type services struct {
-	mu    sync.Mutex
-	byKey map[any]Service
-}
-
-func (s *services) of(key any, make func() Service) Service {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey == nil {
-		s.byKey = map[any]Service{}
-	}
-	if s.byKey[key] == nil {
-		s.byKey[key] = make()
-	}
-	return s.byKey[key]
 }
 
 // each has all services, the Keeper last.
@@ -471,23 +441,45 @@ func (d *door) close() (empty <-chan struct{}) {
 	return d.empty.Wait(d.inside == 0)
 }
 
-// Emptiness tells those who wait that nothing is left. Its owner's lock guards it.
-type Emptiness struct{ reached chan struct{} } // nil where nobody waits
-
-// Wait returns a channel that is closed when nothing is left.
-func (e *Emptiness) Wait(empty bool) <-chan struct{} {
-	if e.reached == nil {
-		e.reached = make(chan struct{})
-	}
-	reached := e.reached
-	e.Note(empty)
-	return reached
+// Durability makes the Keeper of a runtime: see package durable.
+type Durability interface {
+	Keeper(rt *Runtime) (Keeper, error)
 }
 
-// Note says whether anything is left.
-func (e *Emptiness) Note(empty bool) {
-	if empty && e.reached != nil {
-		close(e.reached)
-		e.reached = nil
+// Stats counts the rounds and the handlers of this moment.
+func (rt *Runtime) Stats() Stats {
+	s := Stats{Rounds: int(rt.rounds.Load())}
+	rt.door.mu.Lock()
+	s.Draining = rt.door.draining
+	rt.door.mu.Unlock()
+	for _, service := range rt.each() {
+		service.Count(&s, func(Waiting, time.Time) {})
 	}
+	return s
+}
+
+// Waiting counts the calls that wait for their users here, except tasks. It walks all of them,
+// so call it at the rate of a metrics scrape, not for each request.
+func (rt *Runtime) Waiting() []Waiting {
+	found, now := map[Waiting]Waiting{}, time.Now()
+	add := func(key Waiting, since time.Time) {
+		w, known := found[key]
+		if !known {
+			w = key
+		}
+		w.Calls++
+		w.Longest = max(w.Longest, now.Sub(since))
+		found[key] = w
+	}
+	for _, service := range rt.each() {
+		service.Count(new(Stats), add)
+	}
+	rt.asking.mu.Lock()
+	for w, since := range rt.asking.calls {
+		add(*w, since)
+	}
+	rt.asking.mu.Unlock()
+	return slices.SortedFunc(maps.Values(found), func(a, b Waiting) int {
+		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
+	})
 }

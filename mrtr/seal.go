@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
@@ -79,9 +78,9 @@ func (r *round) takeUp() error {
 
 // unseal opens a token for the request of this round.
 func (r *round) unseal(token string) (st state, err error) {
-	p := payloads.Get().(*payload)
-	defer p.release()
-	p.b, err = r.target.rt.codec.AppendOpen(p.b, r.binding(), token)
+	p := digest.NewBuffer()
+	defer p.Release()
+	p.B, err = r.target.rt.codec.AppendOpen(p.B, r.binding(), token)
 	if err != nil {
 		var bad *statecodec.TokenError
 		if errors.As(err, &bad) {
@@ -89,7 +88,7 @@ func (r *round) unseal(token string) (st state, err error) {
 		}
 		return st, err
 	}
-	st, ok := readState(p.b)
+	st, ok := readState(p.B)
 	if !ok {
 		return st, r.reject(RefusedState, "sealed by another release", nil, badState())
 	}
@@ -183,16 +182,16 @@ func (r *round) seal() (string, error) {
 	if r.st.style = r.target.print; r.begins && r.st.round == 0 {
 		r.st.style = ""
 	}
-	p := payloads.Get().(*payload)
-	defer p.release()
+	p := digest.NewBuffer()
+	defer p.Release()
 	r.mu.Lock() // a held handler may be let go of at once, and ends its effects
-	p.b = r.st.appendTo(p.b)
+	p.B = r.st.appendTo(p.B)
 	r.mu.Unlock()
-	if limit := r.target.rt.limits.MaxStateBytes; len(p.b) > limit {
+	if limit := r.target.rt.limits.MaxStateBytes; len(p.B) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
 	codec, _ := r.states()
-	token, err := codec.Seal(r.binding(), p.b)
+	token, err := codec.Seal(r.binding(), p.B)
 	switch {
 	case errors.Is(err, statecodec.ErrArguments):
 		return "", badArguments()
@@ -232,8 +231,8 @@ func (r *round) turn(over error) Turn {
 // fingerprint identifies the answers of a round as they came: their meaning, however they are
 // spelled, and whenever they came.
 func (r *round) fingerprint(over error) string {
-	p := payloads.Get().(*payload)
-	defer p.release()
+	p := digest.NewBuffer()
+	defer p.Release()
 	answers := r.fresh
 	if answers == nil {
 		answers = r.st.pending
@@ -250,13 +249,13 @@ func (r *round) fingerprint(over error) string {
 			value = a.answer
 		}
 		came = came || value != nil
-		p.b = append(append(append(p.b, a.key...), 0), a.Words()...)
-		p.b = append(append(append(p.b, 0), value...), 0)
+		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
+		p.B = append(append(append(p.B, 0), value...), 0)
 	}
 	if over != nil && !came && !endedByAnswers(over) {
-		p.b = append(p.b, over.Error()...)
+		p.B = append(p.B, over.Error()...)
 	}
-	return digest.Short(p.b)
+	return digest.Short(p.B)
 }
 
 // turnName names the record of a turn: nobody but the call's sender gets at it.
@@ -265,45 +264,6 @@ func turnName(audience, principal, call string, turn int) string {
 	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
 	name := append(append(append(append(text[:0], owner[:]...), '.'), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
-}
-
-// whyRefused is the reason for the listener why a Keeper refused a round: that of its error.
-func whyRefused(ctx context.Context, err error) string {
-	var refused interface{ RefusedBecause() string }
-	switch {
-	case errors.As(err, &refused):
-		return refused.RefusedBecause()
-	case ctx.Err() != nil:
-		return ClientLeft
-	}
-	return err.Error()
-}
-
-// ClientLeft is the reason of a round that was not begun, and is nobody's fault.
-const ClientLeft = "its client has left"
-
-// A KeptBack refuses a round that a [Keeper] does not run now. It is sent as its JSON-RPC error.
-func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
-	return &keptBack{wire, why, cause}
-}
-
-type keptBack struct {
-	wire  *jsonrpc.Error
-	why   string
-	cause error
-}
-
-func (k *keptBack) Error() string          { return k.wire.Error() }
-func (k *keptBack) Unwrap() error          { return k.wire }
-func (k *keptBack) RefusedBecause() string { return k.why }
-
-// causeOf is the cause of a keptBack, for the listener.
-func causeOf(err error) error {
-	var k *keptBack
-	if errors.As(err, &k) {
-		return k.cause
-	}
-	return nil
 }
 
 // requests are those of the questions of an outcome.
@@ -359,4 +319,68 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
 	return payload, nil
+}
+
+// round is the way of one request through the engine:
+//
+//	open    the state, or begin a call                      seal.go
+//	judge   the answers by the questions that were sent     judge.go
+//	keep    the round, or get its outcome: with a Keeper    this file, and package durable
+//	enter   the handler, once all answers are there         this file, and the styles
+//	ask     the questions that the handler returned         ask.go
+//	seal    the state that goes out with them               seal.go
+type round struct {
+	ledger
+	handler enterer
+
+	begins   bool  // the call begins with this request
+	keeps    bool  // the Keeper has the round
+	over     error // by which its answers, or its request, end the call before the handler is entered
+	first    Pass
+	rejected Outcome // of a request that was refused
+}
+
+func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
+
+// newRound is a round that enters no handler.
+func newRound(t *target, ex exchange) *round {
+	r := &round{}
+	r.begin(t, ex, nil)
+	return r
+}
+
+// enterer runs a handler.
+type enterer interface {
+	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+}
+
+// maxAsks bounds the rounds of this call that ask.
+func (r *round) maxAsks() int {
+	limit := r.target.rt.limits.MaxRounds
+	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
+		return limit
+	}
+	return min(limit, followedAsks)
+}
+
+func tooManyRounds(limit int) error {
+	return limitExceeded(limit, "rounds of questions in one call")
+}
+
+// endedByAnswers reports whether a call was ended by the answers of its user.
+func endedByAnswers(err error) bool {
+	switch e, _ := err.(*Error); {
+	case e == nil:
+		return false
+	default:
+		return e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged
+	}
+}
+
+// misregistered refuses a request for a name that two handlers are registered under.
+func (r *round) misregistered() error {
+	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, NameInLog(r.ex.method, r.ex.name))
+	return r.reject(RefusedRequest, cause.Error(), cause, &refusal{
+		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
@@ -34,17 +33,17 @@ type state struct {
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
 
-// isReplaced reports whether another version of the handler served an earlier round.
-func (st *state) isReplaced(t *target) bool { return st.version != t.version || st.sealed != "" }
+// isReplaced reports whether another version of the handler than this one served an earlier round.
+func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" }
 
 // isDeployed reports whether another version served the round before.
-func (st *state) isDeployed(t *target) bool { return cmp.Or(st.sealed, st.version) != t.version }
+func (st *state) isDeployed(by string) bool { return cmp.Or(st.sealed, st.version) != by }
 
 // lost says how today's type fails to hold a value that another version made; "" if it does
 // not. JSON ignores fields that the type lacks, so a renamed field would silently be zero, and
 // a handler would pay for a booking without its number. A field that was added is no loss.
-func (st *state) lost(t *target, value json.RawMessage, today any) string {
-	if !st.isReplaced(t) || len(value) == 0 {
+func (st *state) lost(by string, value json.RawMessage, today any) string {
+	if !st.isReplaced(by) || len(value) == 0 {
 		return ""
 	}
 	strict := json.NewDecoder(bytes.NewReader(value))
@@ -247,20 +246,4 @@ func (p *pending) read(r *jsontext.Reader) {
 		p.absence = &absence{answer: r.Raw("default")}
 	}
 	r.EndObject()
-}
-
-// payloads are buffers for states outside of their tokens. They are wiped after use.
-var payloads = sync.Pool{New: func() any { return &payload{b: make([]byte, 0, 1<<10)} }}
-
-type payload struct{ b []byte }
-
-// maxPayload bounds a buffer that is kept.
-const maxPayload = 16 << 10
-
-func (p *payload) release() {
-	clear(p.b)
-	if cap(p.b) <= maxPayload {
-		p.b = p.b[:0]
-		payloads.Put(p)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,7 +148,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt.sealFor(t)
 	}
 	if o.Audience != "" {
-		t.audience, t.ownAudience = strconv.Quote(rt.audience)+strconv.Quote(o.Audience), true
+		t.audience, t.ownAudience = audienceOf(rt.audience, o.Audience), true
 	}
 	if t.name = o.Name; t.name != "" {
 		rt.registrations.name(t)
@@ -204,9 +203,6 @@ func (t *target) goesOn(left history) bool {
 
 // Goes implements [Recorder]: somebody goes on with the handler, or to undo its effects.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
-
-// recordFormat is the version of an outcome's encoding.
-const recordFormat = 2
 
 // Write implements [Recorder]. Every request gets an outcome as the record is read.
 func (t *target) Write(o Outcome) ([]byte, Outcome) {
@@ -265,13 +261,14 @@ func (t *target) Cut(left []byte) Outcome {
 	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
 }
 
-// GiveUp implements [Recorder]. A run that wrote down what it does is free for the next request. Of any
-// other nobody knows all that it has done, and it must not run again.
-func (t *target) GiveUp(left []byte, why string) Outcome {
+// cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
+// its context. One that wrote down what it does is free for the next request. Of any other nobody
+// knows all that it has done, and it must not run again.
+func (t *target) cutShort(left []byte, why string) Outcome {
 	if t.again || t.cancel {
 		return Outcome{Err: callerror.NotBegun("Stopped: "+why+". Send the same request again: it goes on with the effects that have happened.", "cut_off"), Free: true, Left: left}
 	}
-	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown, Detail: why}), Free: len(t.undos) > 0, Left: left}
+	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }
 
 // registrations remember which handler serves a name. A state is bound to the method and the
@@ -362,31 +359,4 @@ func (r *registrations) ofName(name string) []*target {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.named[name]
-}
-
-// misregistered refuses a request for a name that two handlers are registered under.
-func (r *round) misregistered() error {
-	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, NameInLog(r.ex.method, r.ex.name))
-	return r.reject(RefusedRequest, cause.Error(), cause, &refusal{
-		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
-	})
-}
-
-// NameInLog is the name of a target as a log may show it: the address of a resource without its
-// user, query and fragment, which may hold secrets, and any name cut after 256 bytes.
-func NameInLog(method, name string) string {
-	const most = 256
-	if method == resourcesRead {
-		if end := strings.IndexAny(name, "?#"); end >= 0 {
-			name = name[:end]
-		}
-		if scheme, rest, ok := strings.Cut(name, "://"); ok {
-			host, _, _ := strings.Cut(rest, "/")
-			name = scheme + "://" + rest[strings.LastIndexByte(host, '@')+1:]
-		}
-	}
-	if len(name) > most {
-		return strings.ToValidUTF8(name[:most], "") + "..."
-	}
-	return name
 }

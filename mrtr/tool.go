@@ -3,8 +3,6 @@ package mrtr
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -17,44 +15,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/sse/era"
 )
-
-// exchange is one request, whichever of the three methods it is for.
-type exchange struct {
-	method    string
-	name      string // of the tool or prompt, or the resource's address
-	arguments json.RawMessage
-	token     string
-	answers   mcp.InputResponseMap
-	client    era.Client
-	request   mcp.Request
-	asked     bool          // over its session, while this request is open
-	waited    time.Duration // since the questions of the round before went out
-}
-
-// session is that of the request, nil where it has none.
-func (ex *exchange) session() *mcp.ServerSession {
-	if ex.request == nil {
-		return nil
-	}
-	session, _ := ex.request.GetSession().(*mcp.ServerSession)
-	return session
-}
-
-// The methods of an exchange.
-const (
-	toolsCall     = "tools/call"
-	promptsGet    = "prompts/get"
-	resourcesRead = "resources/read"
-)
-
-// newID makes an identifier that nobody can guess.
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails: it ends the process instead
-	var text [32]byte
-	hex.Encode(text[:], b[:])
-	return string(text[:])
-}
 
 // Add adds a tool in any style to a server. Like mcp.AddTool it panics where the program is
 // wrong: on the zero Style, on an unknown policy, and where Out is a whole result, which would
@@ -294,14 +254,6 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 	}
 	r.made.out = out
 	return nil, &r.made, r.front.format.complete(&r.made)
-}
-
-// asWire is an error as go-sdk knows it.
-func asWire(err error) error {
-	if k, ok := err.(*keptBack); ok {
-		return k.wire
-	}
-	return err
 }
 
 // turnedAway tells the listener of a request that came while the server shuts down.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -69,16 +68,6 @@ func checkUndos(undos []Undoing) error {
 	}
 	return nil
 }
-
-// Stop ends the call as not done: effects with an undo are undone, and out goes to the client
-// as the result. A handler, or the function of an effect, returns it in place of an error.
-// Where an effect could not be undone the call ends with an [Error] that says so, because out
-// would not be true.
-func Stop[Out any](out Out) error { return &stopped{out} }
-
-type stopped struct{ out any }
-
-func (s *stopped) Error() string { return fmt.Sprintf("mrtr: stopped with %v", s.out) }
 
 // undo undoes the effects of a call that has stopped, the last one first. It waits for an
 // effect that still runs: one that runs on beyond its time stays in doubt.
@@ -157,4 +146,12 @@ func (l *ledger) doubtUndoings(left history) {
 			}
 		}
 	})
+}
+
+// Abandon ends a call that only this held handler could have gone on with: its effects are
+// undone, unless a [Keeper] will see to that.
+func (p *Pass) Abandon(why error) {
+	if l := p.at.Load(); !l.st.isKept() {
+		l.undo(context.Background(), l.target.undos, why)
+	}
 }

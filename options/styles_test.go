@@ -40,10 +40,10 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 		{"native.go guarded", "landmine/naive.go naive",
 			[]string{"audit.Record(place)"}, []string{"audit.Record(place)"},
 			"N is E with the same line in another place"},
-		{"coroutine.go linear", "landmine/await.go bare",
+		{"coroutine.go reading", "landmine/await.go bare",
 			[]string{onced, "if err != nil { return Report{}, err }"}, []string{"audit.Record(place)"},
 			"B is H and J without Once"},
-		{"coroutine.go linear", "landmine/lesson.go inOnce", nil, nil, "the lesson runs the function of H and J"},
+		{"coroutine.go reading", "landmine/lesson.go inOnce", nil, nil, "the lesson runs the function of H and J"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {

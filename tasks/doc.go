@@ -21,6 +21,6 @@
 //     task over.
 //   - A coroutine goes on only at the instance that holds it: if another one gets the answers,
 //     or its process has ended, its task ends and says so.
-//   - OnStop runs when a task is cancelled. When one expires that waits, it runs in a coroutine
-//     alone, at the end of its FrameTTL.
+//   - A task that is cancelled undoes the effects of its call (mrtr.Style.OnStop), at whichever
+//     instance. With a store, so does one that waits until its call has expired.
 package tasks

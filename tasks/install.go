@@ -25,7 +25,7 @@ import (
 // mrtr.Runtime is one.
 type Runtime interface {
 	Sender(ctx context.Context, req mcp.Request) (string, error)
-	Codec(purpose string, ttl time.Duration, maxToken int) (*statecodec.Codec, error)
+	Sealer(purpose string, ttl time.Duration, maxToken int) (*mrtr.Sealer, error)
 	StateTTL() time.Duration
 	Keeper() mrtr.Keeper
 }
@@ -37,6 +37,12 @@ type Policy struct {
 	AtOnce   bool
 	After    time.Duration
 	Required bool
+}
+
+// sealer seals the ids of tasks.
+type sealer interface {
+	Seal(b statecodec.Binding, payload []byte) (string, error)
+	Open(b statecodec.Binding, token string) ([]byte, error)
 }
 
 // Options configure the tasks of a server. A negative value is an error.
@@ -105,8 +111,8 @@ type Manager struct {
 	shared   bool // other processes may work on the tasks
 	lease    time.Duration
 	patience time.Duration
-	ids      *statecodec.Codec
-	records  *statecodec.Codec // nil where the records do not leave the process
+	ids      sealer
+	records  *mrtr.Sealer // nil where the records do not leave the process
 	seen     sighting.Log[store.Key, store.Revision]
 	ledger   ledger
 
@@ -173,10 +179,11 @@ func (m *Manager) keep() (err error) {
 		m.ids = codec.For(idPurpose)
 		return nil
 	}
-	if m.ids, err = rt.Codec(idPurpose, m.o.TTL, 0); err != nil || !m.shared {
+	ids, err := rt.Sealer(idPurpose, m.o.TTL, 0)
+	if m.ids = ids; err != nil || !m.shared {
 		return err
 	}
-	m.records, err = rt.Codec("task_record", m.o.TTL+time.Hour, statecodec.MaxMaxToken)
+	m.records, err = rt.Sealer("task_record", m.o.TTL+time.Hour, statecodec.MaxMaxToken)
 	return err
 }
 

@@ -20,6 +20,10 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -87,11 +91,11 @@ func (l *ledger) do(what string) func(context.Context, string) (string, error) {
 	}
 }
 
-func (l *ledger) undo(what string) func(context.Context, string, error) error {
-	return func(context.Context, string, error) error {
+func (l *ledger) undo(what string) mrtr.Undoing {
+	return mrtr.UndoOf(what, func(context.Context, *mrtr.Call, mrtr.Undo[string]) error {
 		l.note("un" + what)
 		return nil
-	}
+	})
 }
 
 var (
@@ -110,9 +114,6 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	name, holdsLate := strings.CutSuffix(name, late)
 	hold := func(ctx context.Context, c *mrtr.Call) error {
 		_, err := mrtr.Once(ctx, c, "hold", l.do("hold"))
-		if err == nil {
-			c.OnStop("hold", l.undo("hold"))
-		}
 		return err
 	}
 	booked := func(in trip, chosen, dish string) plan { return plan{"to " + in.To + ": " + chosen + ", " + dish} }
@@ -143,13 +144,13 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 		}
 		return nil, booked(in, chosen, dish), nil
 	}
-	linear := func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
+	top := func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
 		if !holdsLate {
 			if err := hold(ctx, c); err != nil {
 				return plan{}, err
 			}
 		}
-		chosen, err := mrtr.Ask(ctx, c, seat)
+		chosen, err := linear.Ask(ctx, c, seat)
 		if err != nil {
 			return plan{}, err
 		}
@@ -161,7 +162,7 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 		if err := l.work(ctx); err != nil {
 			return plan{}, err
 		}
-		dish, err := mrtr.Ask(ctx, c, meal)
+		dish, err := linear.Ask(ctx, c, meal)
 		if err != nil {
 			return plan{}, err
 		}
@@ -172,52 +173,50 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	}
 	switch name {
 	case "native":
-		return mrtr.Native(guarded), mrtr.InterruptedInherit
+		return mrtr.Native(guarded).OnStop(l.undo("hold")), mrtr.InterruptedInherit
 	case "once":
-		return mrtr.Native(guarded), mrtr.InterruptedAgain
+		return mrtr.Native(guarded).OnStop(l.undo("hold")), mrtr.InterruptedAgain
 	case "coroutine":
-		return mrtr.Coroutine(linear), mrtr.InterruptedInherit
+		return linear.Coroutine(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
 	case "journal":
-		return mrtr.Journal(linear), mrtr.InterruptedInherit
+		return linear.Journal(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
 	case "resumable":
-		return mrtr.Resumable(linear), mrtr.InterruptedInherit
+		return linear.Resumable(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
 	case "given":
-		return mrtr.Given2(mrtr.ResolveQuestion[trip](seat), mrtr.ResolveQuestion[trip](meal),
+		return given.Handler2(given.Always[trip](seat), given.Always[trip](meal),
 			func(ctx context.Context, c *mrtr.Call, in trip, chosen, dish string) (plan, error) {
 				for _, effect := range []string{"hold", "ticket"} {
 					if _, err := mrtr.Once(ctx, c, effect, l.do(effect)); err != nil {
 						return plan{}, err
 					}
-					c.OnStop(effect, l.undo(effect))
 					if err := l.work(ctx); err != nil {
 						return plan{}, err
 					}
 				}
 				return booked(in, chosen, dish), nil
-			}), mrtr.InterruptedAgain
+			}).OnStop(l.undo("hold"), l.undo("ticket")), mrtr.InterruptedAgain
 	}
-	var b mrtr.Steps[trip, plan]
+	var b steps.List[trip, plan]
 	do := func(what string) {
-		mrtr.DoStep(&b, what, func(ctx context.Context, _ *mrtr.At[trip], idem string) (string, error) { return l.do(what)(ctx, idem) })
+		steps.Do(&b, what, func(ctx context.Context, _ *steps.At[trip], idem string) (string, error) {
+			return l.do(what)(ctx, idem)
+		})
 	}
 	if !holdsLate {
 		do("hold")
 	}
-	chosen := mrtr.AskQuestion(&b, "seat", seat)
+	chosen := steps.Always(&b, seat)
 	if holdsLate {
 		do("hold")
 	}
-	dish := mrtr.AskStep(&b, "meal", func(ctx context.Context, _ *mrtr.At[trip]) (mrtr.Question[string], error) {
+	dish := steps.Ask(&b, "meal", func(ctx context.Context, _ *steps.At[trip]) (mrtr.Question[string], error) {
 		return meal, l.work(ctx)
 	})
 	do("ticket")
-	b.OnStop("hold", func(ctx context.Context, _ *mrtr.At[trip], idem string, err error) error {
-		return l.undo("hold")(ctx, idem, err)
-	})
-	b.End(func(_ context.Context, at *mrtr.At[trip]) (plan, error) {
+	b.End(func(_ context.Context, at *steps.At[trip]) (plan, error) {
 		return booked(at.In, chosen.Of(at), dish.Of(at)), nil
 	})
-	return b.MustBuild(), mrtr.InterruptedInherit
+	return b.MustBuild().OnStop(l.undo("hold")), mrtr.InterruptedInherit
 }
 
 // site is one instance of a server with the tool.
@@ -252,7 +251,10 @@ func newSite(t testing.TB, s setting) *site {
 	if here.did == nil {
 		here.did = &ledger{}
 	}
-	o := &mrtr.Options{Store: s.records, Principal: s.sender, Narrow: s.narrow}
+	o := &mrtr.Options{Principal: s.sender, Narrow: s.narrow}
+	if s.records != nil {
+		o.Durable = durable.In(s.records, nil)
+	}
 	if s.keys != nil {
 		o.State = &statecodec.Options{Keys: s.keys}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -381,7 +382,7 @@ func TestATaskThatIsTooLargeEnds(t *testing.T) {
 		}},
 	} {
 		t.Run(explanation, func(t *testing.T) {
-			rt, err := mrtr.New(&mrtr.Options{Store: store.NewMemory(&store.MemoryOptions{MaxValue: 4 << 10})})
+			rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(store.NewMemory(&store.MemoryOptions{MaxValue: 4 << 10}), nil)})
 			require.NoError(t, err)
 			defer rt.Close()
 			server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)

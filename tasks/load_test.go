@@ -21,6 +21,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -188,7 +189,7 @@ func TestALongHandler(t *testing.T) {
 		rt, err := mrtr.New(nil)
 		require.NoError(t, err)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-		mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
+		mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (plan, error) {
 			var told []string
 			for _, name := range []string{"one", "two", "three"} {
 				done, err := mrtr.Once(ctx, c, name, func(ctx context.Context, _ string) (string, error) {
@@ -198,7 +199,7 @@ func TestALongHandler(t *testing.T) {
 				if err != nil {
 					return plan{}, err
 				}
-				answer, err := mrtr.Ask(ctx, c, mrtr.Elicit[string](name, "And "+done+"?"))
+				answer, err := linear.Ask(ctx, c, mrtr.Elicit[string](name, "And "+done+"?"))
 				if err != nil {
 					return plan{}, err
 				}

@@ -101,8 +101,8 @@ func (m *Manager) rescue(ctx context.Context, key store.Key, r *record, at store
 
 var errCutOff = errors.New("the server that ran this call was cut off, and nobody knows what the call has done")
 
-// abandoned reports whether the holder of a task let go of it or has fallen silent. A record
-// that is older than a lease by any clock needs no watching.
+// abandoned reports whether the holder of a task let go of it, or has been seen not to write for a
+// lease.
 func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	switch {
 	case r.Status != working || m.running(key) != nil:
@@ -112,8 +112,7 @@ func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	case !m.shared: // whoever holds it is in this process, and at work
 		return false
 	}
-	since := m.seen.Note(key, at)
-	return time.Since(since) >= m.lease || time.Since(r.Updated) > m.lease+2*m.ids.Skew()
+	return time.Since(m.seen.Note(key, at)) >= m.lease
 }
 
 // update takes answers. With the last of them, or the silence in its place, the task goes on.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -59,7 +60,7 @@ func TestADeadlineIsItsQuestionsOwn(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := &mrtr.Options{}
 					if stored {
-						o.Store = store.NewMemory(nil)
+						o.Durable = durable.In(store.NewMemory(nil), nil)
 					}
 					client := connect(t, pairing(t, o))
 					id := client.call().TaskID

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -23,7 +24,7 @@ func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *si
 	t.Helper()
 	var opts mrtr.Options
 	if stored {
-		opts.Store = store.NewMemory(nil)
+		opts.Durable = durable.In(store.NewMemory(nil), nil)
 	}
 	rt, err := mrtr.New(&opts)
 	require.NoError(t, err)

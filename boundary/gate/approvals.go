@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -26,7 +27,7 @@ type approvals struct {
 	Remember
 	store    store.Store
 	patience time.Duration
-	codec    *statecodec.Codec
+	codec    *mrtr.Sealer
 	audience string
 }
 
@@ -41,7 +42,7 @@ func (g *Gate) newApprovals() (*approvals, error) {
 		m.store, m.patience = store.NewMemory(nil), defaultPatience
 	}
 	var err error
-	m.codec, err = g.rt.Codec("gate_approvals", m.For, statecodec.MaxMaxToken)
+	m.codec, err = g.rt.Sealer("gate_approvals", m.For, statecodec.MaxMaxToken)
 	return m, err
 }
 

@@ -114,7 +114,7 @@ func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string,
 func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
 	return statecodec.Binding{
 		Method: toolsCall, Target: a.req.Params.Name, Arguments: a.req.Params.Arguments,
-		Principal: principal, Audience: g.audience(),
+		Principal: principal, Audience: g.o.Audience,
 	}
 }
 

@@ -71,7 +71,7 @@ type Gate struct {
 	o       Options
 	rt      *mrtr.Runtime
 	handler mcp.ToolHandler // asks, and calls the tool
-	passes  *statecodec.Codec
+	passes  *mrtr.Sealer
 	// approvals is nil if none are remembered.
 	approvals *approvals
 	// spent has the calls that were approved, nil if the runtime's store knows them.
@@ -117,7 +117,7 @@ func New(rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 		return nil, misuse("Options.Remember.For is %v: it is %v to %v, or zero", remembered, store.MinTTL, store.MaxTTL)
 	}
 	var err error
-	if g.passes, err = rt.Codec("gate_pass", rt.StateTTL(), statecodec.MaxMaxToken); err != nil {
+	if g.passes, err = rt.Sealer("gate_pass", rt.StateTTL(), statecodec.MaxMaxToken); err != nil {
 		return nil, err
 	}
 	if g.o.Remember.For > 0 {

@@ -125,14 +125,14 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 	k := &Keeper{o: d.o, listener: rt.Listener(), later: map[string]*time.Timer{}}
 	k.records.store, k.records.patience = watched(d.store, k.listener), d.o.Patience
 	table := claim.Options{
-		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts, Skew: rt.Skew(),
+		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts,
 	}
 	if d.store.Scope() != store.Process {
-		codec, err := rt.Codec("round_record", rt.StateTTL(), min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
+		own, err := rt.Sealer("round_record", rt.StateTTL(), min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
 		if err != nil {
 			return nil, err
 		}
-		k.records.sealer = sealer{codec}
+		k.records.sealer = sealer{own}
 		table.Sealer = k.records.sealer
 	}
 	k.turns = claim.New(table)
@@ -173,8 +173,8 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	select {
 	case <-w.done:
 		return w.out, w.err
-	case o := <-w.givenUp:
-		return o, nil
+	case <-w.givenUp:
+		return w.short, nil
 	case <-ctx.Done():
 	}
 	if cause := context.Cause(ctx); mrtr.EndsCall(cause) { // which the round ends by itself
@@ -182,8 +182,8 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 		select {
 		case <-w.done:
 			return w.out, w.err
-		case o := <-w.givenUp:
-			return o, nil
+		case <-w.givenUp:
+			return w.short, nil
 		}
 	}
 	select {

@@ -13,7 +13,7 @@ import (
 // Records are those of a store, sealed where they leave the process.
 type Records struct {
 	store    store.Store
-	sealer   sealer // its codec is nil where the records are those of this process
+	sealer   sealer // of nobody where the records are those of this process
 	patience time.Duration
 	epoch    epoch
 }
@@ -50,7 +50,7 @@ func (r *Records) Forgotten() { r.epoch.Store(nil) }
 
 // Seal seals a record for its name.
 func (r *Records) Seal(name string, record []byte) ([]byte, error) {
-	if r.sealer.codec == nil {
+	if r.sealer.of == nil {
 		return record, nil
 	}
 	return r.sealer.Seal(name, record)
@@ -58,20 +58,24 @@ func (r *Records) Seal(name string, record []byte) ([]byte, error) {
 
 // Open opens a record.
 func (r *Records) Open(name string, sealed []byte) ([]byte, error) {
-	if r.sealer.codec == nil {
+	if r.sealer.of == nil {
 		return sealed, nil
 	}
 	return r.sealer.Open(name, sealed)
 }
 
-// recordOverhead is more than a record holds beside its result.
-const recordOverhead = 128 << 10
+// recordOverhead is more than a record holds beside its result, and recordFrame more than one
+// that has nothing but a result.
+const (
+	recordOverhead = 128 << 10
+	recordFrame    = 64
+)
 
 // sealer seals records, each for its own name.
-type sealer struct{ codec *statecodec.Codec }
+type sealer struct{ of *mrtr.Sealer }
 
 func (s sealer) Seal(name string, record []byte) ([]byte, error) {
-	token, err := s.codec.Seal(statecodec.Binding{Target: name}, record)
+	token, err := s.of.Seal(statecodec.Binding{Target: name}, record)
 	if errors.Is(err, statecodec.ErrTooLarge) {
 		return nil, store.ErrTooLarge
 	}
@@ -79,7 +83,7 @@ func (s sealer) Seal(name string, record []byte) ([]byte, error) {
 }
 
 func (s sealer) Open(name string, sealed []byte) ([]byte, error) {
-	return s.codec.Open(statecodec.Binding{Target: name}, string(sealed))
+	return s.of.Open(statecodec.Binding{Target: name}, string(sealed))
 }
 
 // watchedStore tells the listener how long each operation of a store took, and of its failures (a

@@ -60,29 +60,30 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 
 // conclude records the outcome of a turn that ran. It returns the one that the client gets:
 // where another request has taken over, that is the other's.
-func (k *Keeper) conclude(ctx context.Context, t mrtr.Turn, turn claim.Turn, n *notes, o mrtr.Outcome) (mrtr.Outcome, error) {
+func (k *Keeper) conclude(w *work, t mrtr.Turn, turn claim.Turn, n *notes, o mrtr.Outcome) (mrtr.Outcome, error) {
 	switch broken := n.end(); {
 	case errors.Is(broken, claim.ErrFenced):
-		return k.follow(ctx, t, turn)
+		return k.follow(w, t, turn)
 	case errors.Is(broken, errGivenUp):
-		return t.Handler.GiveUp(n.effects(), whyEnded(ctx)), nil
+		<-w.givenUp
+		return w.short, nil
 	case o.Free:
-		n.held.LetGo(ctx, o.Left)
+		n.held.LetGo(w, o.Left)
 		return o, nil
 	}
 	b, repeat := t.Handler.Write(o)
-	if len(b) > k.o.MaxResult+recordOverhead {
+	if o.Value != nil && len(b) > k.o.MaxResult+recordFrame || len(b) > k.o.MaxResult+recordOverhead {
 		b = nil
 	}
-	err := n.held.Finish(ctx, b)
+	err := n.held.Finish(w, b)
 	switch {
 	case errors.Is(err, claim.ErrFenced):
-		return k.follow(ctx, t, turn)
+		return k.follow(w, t, turn)
 	case errors.Is(err, store.ErrForgotten):
 		k.records.Forgotten()
 	}
 	if err != nil { // the effects happened, so tell the client even though nothing was recorded
-		k.tell(ctx, t, mrtr.Entry{Kind: NotRecorded, Err: err})
+		k.tell(w, t, mrtr.Entry{Kind: NotRecorded, Err: err})
 	}
 	return repeat, nil
 }
@@ -183,13 +184,19 @@ func (n *notes) effects() []byte {
 }
 
 func (n *notes) Begun(ctx context.Context) error {
-	if err := n.brokenBy(); err != nil {
+	given := func() error {
+		if err := n.brokenBy(); !errors.Is(err, errGivenUp) { // whose effects may yet be undone
+			return err
+		}
+		return nil
+	}
+	if err := given(); err != nil {
 		return err
 	}
 	err := n.held.Note(ctx, n.effects())
 	switch {
 	case err == nil:
-		return n.brokenBy()
+		return given()
 	case errors.Is(err, claim.ErrFenced):
 		n.breakBy(err)
 	case ctx.Err() == nil:
@@ -201,7 +208,7 @@ func (n *notes) Begun(ctx context.Context) error {
 }
 
 func (n *notes) Ended() {
-	if n.brokenBy() == nil && !n.held.Ended(n.effects()) {
+	if !n.held.Ended(n.effects()) {
 		n.breakBy(claim.ErrFenced)
 	}
 }
@@ -245,11 +252,14 @@ func (n *notes) again(w *work, d time.Duration) {
 // giveUp ends the turn of a handler that did not end with its context, so that it does not hold
 // the turn for ever: no effect of it begins any more. Effects that run have their own time.
 func (n *notes) giveUp(w *work) {
-	if of := n.watched(); of != nil {
-		if until := of.Busy(); !until.IsZero() && time.Until(until) > -grace {
-			n.again(w, max(time.Until(until), 0)+grace)
-			return
-		}
+	of := n.watched()
+	if of == nil { // its goroutine has not come to it
+		n.again(w, grace)
+		return
+	}
+	if until := of.Busy(); !until.IsZero() && time.Until(until) > -grace {
+		n.again(w, max(time.Until(until), 0)+grace)
+		return
 	}
 	n.mu.Lock()
 	over := n.timer == nil || n.broken != nil
@@ -260,14 +270,15 @@ func (n *notes) giveUp(w *work) {
 	if over {
 		return
 	}
-	o := n.t.Handler.GiveUp(n.effects(), whyEnded(w))
+	o := of.GiveUp(whyEnded(w))
 	if o.Free {
 		n.held.LetGo(context.Background(), o.Left)
 	} else {
 		b, _ := n.t.Handler.Write(o)
 		_ = n.held.Finish(context.Background(), b)
 	}
-	w.givenUp <- o
+	w.short = o
+	close(w.givenUp)
 }
 
 // end stops the timer of a turn that has ended, and says what broke it.

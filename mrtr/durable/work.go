@@ -15,9 +15,10 @@ type work struct {
 	cancel          context.CancelCauseFunc
 	unhook          func() bool // from the request
 	principal       string
-	claimed         chan struct{}     // closed when the round is the server's
-	givenUp         chan mrtr.Outcome // of a handler that did not end with its context
-	done            chan struct{}     // closed when the round has ended
+	claimed         chan struct{} // closed when the round is the server's
+	givenUp         chan struct{} // closed when its handler has not ended with its context
+	short           mrtr.Outcome  // then
+	done            chan struct{} // closed when the round has ended
 	out             mrtr.Outcome
 	err             error
 
@@ -25,7 +26,7 @@ type work struct {
 }
 
 func newWork(ctx context.Context, principal string) *work {
-	w := &work{principal: principal, claimed: make(chan struct{}), givenUp: make(chan mrtr.Outcome, 1), done: make(chan struct{})}
+	w := &work{principal: principal, claimed: make(chan struct{}), givenUp: make(chan struct{}), done: make(chan struct{})}
 	w.Context, w.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if ctx.Err() != nil { // at once, and not when a goroutine comes to it
 		w.cancel(context.Cause(ctx))

@@ -282,7 +282,7 @@ func (r *run) match(questions []mrtr.AnyQuestion) (answered bool, _ error) {
 	for i, q := range questions {
 		switch {
 		case i >= len(next):
-			if i > 0 {
+			if len(next) > 0 {
 				r.unwind(r.own.Diverge("question %q is asked along with others, where it was not", q.Key()))
 			}
 		case next[i].Key != q.Key():

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
@@ -18,8 +19,23 @@ type row struct {
 }
 
 // effects are those of a style that has them below its last question, and of one that has them
-// as early as it can.
-type effects struct{ atEnd, early []string }
+// as early as it can, with the key of the one that then stands.
+type effects struct {
+	atEnd, early []string
+	key          string
+}
+
+// stands is what an error says of an early effect behind its text.
+func (e effects) stands(ends mrtrtest.Ending) string {
+	if !ends.IsError || len(e.early) == 0 {
+		return ""
+	}
+	sentence := fmt.Sprintf(" %q was done: do not call the tool again without checking.", e.key)
+	if !strings.HasSuffix(ends.Text, ".") {
+		sentence = "." + sentence
+	}
+	return sentence
+}
 
 // script keeps the rows short.
 type script = mrtrtest.Answers
@@ -29,7 +45,8 @@ func contractsOf(rows []row) []mrtrtest.Contract {
 	for _, r := range rows {
 		contracts = append(contracts, mrtrtest.Contract{
 			Name: r.name, Script: mrtrtest.Script{Tool: weather, Arguments: map[string]any{"location": r.location}, Answers: r.answers},
-			Asks: r.asks, Requests: r.requests, Ends: r.ends, Effects: r.effects.atEnd, EarlyEffects: r.effects.early,
+			Asks: r.asks, Requests: r.requests, Ends: r.ends,
+			Effects: r.effects.atEnd, EarlyEffects: r.effects.early, EarlyStands: r.effects.stands(r.ends),
 		})
 	}
 	return contracts
@@ -90,7 +107,7 @@ func completed(place string) effects {
 }
 
 func noUnits(place string) effects {
-	return effects{early: []string{"looked up " + place}}
+	return effects{early: []string{"looked up " + place}, key: "audit"}
 }
 
 var nothing = effects{}
@@ -169,6 +186,16 @@ func inOneRequest(modern []mrtrtest.Contract) (contracts []mrtrtest.Contract) {
 		}
 	}
 	return contracts
+}
+
+// Unsaid are the contracts of a style whose effect the engine does not know of, so that no error
+// says that it stands.
+func Unsaid(contracts []mrtrtest.Contract) (unsaid []mrtrtest.Contract) {
+	for _, c := range contracts {
+		c.EarlyStands = ""
+		unsaid = append(unsaid, c)
+	}
+	return unsaid
 }
 
 func unansweredBy(key string) mrtrtest.Ending {

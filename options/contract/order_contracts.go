@@ -20,13 +20,14 @@ var (
 	wrapped   = report("Hold chairs-2, wrapped: true.", `{"hold":"chairs-2","gift":true}`)
 	unwrapped = report("Hold chairs-2, wrapped: false.", `{"hold":"chairs-2","gift":false}`)
 	heldOnce  = effects{atEnd: []string{"held 2 chairs"}, early: []string{"held 2 chairs"}}
-	heldEarly = effects{early: []string{"held 2 chairs"}}
+	heldEarly = effects{early: []string{"held 2 chairs"}, key: "hold"}
 )
 
 func orderContract(name string, answers script, asks []mrtrtest.Question, ends mrtrtest.Ending, had effects) mrtrtest.Contract {
 	return mrtrtest.Contract{
 		Name: name, Script: mrtrtest.Script{Tool: "order", Arguments: map[string]any{"item": "chairs"}, Answers: answers},
-		Asks: asks, Requests: 1 + len(asks), Ends: ends, Effects: had.atEnd, EarlyEffects: had.early,
+		Asks: asks, Requests: 1 + len(asks), Ends: ends,
+		Effects: had.atEnd, EarlyEffects: had.early, EarlyStands: had.stands(ends),
 	}
 }
 

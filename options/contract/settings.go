@@ -26,6 +26,5 @@ var (
 	NegotiatedDown = &mrtrtest.Options{Era: mrtrtest.NegotiatedDown}
 )
 
-// The styles that ask a legacy client: all of them. B is among them, since with a
-// legacy client it really waits.
-var AskingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "given", "await"}
+// AskingLegacy are the styles that ask a legacy client: all of them.
+var AskingLegacy = []string{"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal", "given"}

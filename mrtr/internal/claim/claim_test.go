@@ -77,9 +77,14 @@ func turnOf(t *testing.T, s store.Store) claim.Turn {
 	require.NoError(t, err)
 	return claim.Turn{
 		Key: store.Key{Epoch: epoch, Name: "owner.call.1"}, Fingerprint: "answers",
-		Expires: time.Now().Add(time.Hour), Again: true,
+		Expires: time.Now().Add(time.Hour), Noted: true, Goes: goes(true),
 	}
 }
+
+// goes says whether a request goes on with a run that was cut off.
+type goes bool
+
+func (g goes) Goes([]byte) bool { return bool(g) }
 
 // A holder does not mistake its own write, of which it did not hear, for another's, and
 // a result that the store did not take at once is there a moment later.
@@ -218,7 +223,7 @@ func TestATakeoverTakesAboutALease(t *testing.T) {
 			serve := func() *claim.Table {
 				return claim.New(claim.Options{Store: memory, Lease: lease, Wait: wait, Patience: time.Second, MaxAttempts: 3, Skew: 30 * time.Second})
 			}
-			turn := claim.Turn{Key: store.Key{Epoch: epoch, Name: "turn"}, Fingerprint: "yes", Expires: time.Now().Add(time.Hour), Again: again}
+			turn := claim.Turn{Key: store.Key{Epoch: epoch, Name: "turn"}, Fingerprint: "yes", Expires: time.Now().Add(time.Hour), Noted: again, Goes: goes(again)}
 			dies, lives := serve(), serve()
 			defer lives.Close()
 			held, err := dies.Take(t.Context(), turn)

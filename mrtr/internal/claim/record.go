@@ -148,7 +148,7 @@ func (t *Table) Erase(ctx context.Context, key store.Key, expires time.Time) (er
 			return false, err
 		case r.status == done && r.fingerprint == "" && len(r.result) == 0:
 			return false, nil
-		case r.status == running && (t.local || time.Since(r.written) <= r.lease+t.Skew):
+		case r.status == running && (t.local || t.silence(key, at) < r.lease):
 			return false, ErrInFlight
 		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}

@@ -36,8 +36,6 @@ type Options struct {
 	Patience time.Duration
 	// MaxAttempts bounds the runs of one turn that end without a word.
 	MaxAttempts int
-	// Skew is how far the clocks of holders may differ.
-	Skew time.Duration
 	// Sealer seals the records, so that nobody reads them in the store. Nil where they
 	// do not leave the process.
 	Sealer Sealer
@@ -260,7 +258,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		var silent time.Duration
 		if !t.local {
-			silent = t.silence(h.turn.Key, at, &r)
+			silent = t.silence(h.turn.Key, at)
 		}
 		if silent >= r.lease {
 			switch {
@@ -334,12 +332,9 @@ func (t *Table) later(f func(ctx context.Context)) {
 // sightings hold since when each running turn has been at the revision that was seen last.
 type sightings = sighting.Log[store.Key, store.Revision]
 
-// silence is how long the holder has not written. A record that is older than its
-// lease by any clock needs no watching.
-func (t *Table) silence(key store.Key, at store.Revision, r *record) time.Duration {
-	since := t.seen.Note(key, at)
-	if time.Since(r.written) > r.lease+2*t.Skew {
-		return r.lease
-	}
-	return time.Since(since)
+// silence is how long the holder has been seen not to write. The time in its record says nothing
+// about that, since it is by another clock: a live holder would be taken over by a reader whose
+// clock is ahead.
+func (t *Table) silence(key store.Key, at store.Revision) time.Duration {
+	return time.Since(t.seen.Note(key, at))
 }

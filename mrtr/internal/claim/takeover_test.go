@@ -112,16 +112,35 @@ func died(t *testing.T, s store.Store, turn claim.Turn) {
 }
 
 func TestARunThatNotedNothingIsNotTakenOver(t *testing.T) {
-	for _, notes := range [][2]bool{{true, false}, {false, true}, {false, false}} {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		turn.Noted = false
+		dead := newTable(t, s)
+		takes(t, dead, turn)
+		dead.Close()
+		answer, err := table.Take(t.Context(), turn)
+		require.NoError(t, err)
+		require.True(t, answer.Unknown)
+		require.Nil(t, answer.Held)
+	})
+}
+
+// A run that noted an effect is gone on with by those who can.
+func TestARunThatCannotGoOnIsNotTakenOver(t *testing.T) {
+	for _, noted := range []bool{true, false} { // from its start
 		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
-			turn.Again = notes[0]
+			turn.Noted = noted
 			died(t, s, turn)
-			turn.Again = notes[1]
+			turn.Goes = goes(false)
 			answer, err := table.Take(t.Context(), turn)
 			require.NoError(t, err)
 			require.True(t, answer.Unknown)
 			require.Nil(t, answer.Held)
 			require.JSONEq(t, string(pay), string(answer.Left), "its client is told")
+			turn.Goes = goes(true)
+			answer, err = table.Take(t.Context(), turn)
+			require.NoError(t, err)
+			require.True(t, answer.TookOver)
+			require.NoError(t, answer.Held.Finish(t.Context(), nil))
 		})
 	}
 }

@@ -4,6 +4,7 @@ package digest
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"sync"
 )
 
 // Len is the length of a short digest.
@@ -20,4 +21,25 @@ func ShortBytes(b []byte) (text [Len]byte) {
 	sum := sha256.Sum256(b)
 	base64.RawURLEncoding.Encode(text[:], sum[:9])
 	return text
+}
+
+// A Buffer is for a text that must not stay in memory, such as a state outside of its token. It is
+// wiped when it is released.
+type Buffer struct{ B []byte }
+
+// maxKept bounds a buffer that is kept for the next text.
+const maxKept = 16 << 10
+
+var buffers = sync.Pool{New: func() any { return &Buffer{make([]byte, 0, 1<<10)} }}
+
+// NewBuffer is an empty buffer. Release it.
+func NewBuffer() *Buffer { return buffers.Get().(*Buffer) }
+
+// Release wipes the buffer.
+func (b *Buffer) Release() {
+	clear(b.B)
+	if cap(b.B) <= maxKept {
+		b.B = b.B[:0]
+		buffers.Put(b)
+	}
 }

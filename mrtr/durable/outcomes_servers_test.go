@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -63,7 +64,7 @@ func TestOutcomesOverInstances(t *testing.T) {
 	}
 	require.Equal(t, 700, cells)
 	table += rows.by(", ")
-	doc, err := os.ReadFile("../docs/what-can-happen-twice.md")
+	doc, err := os.ReadFile("../../docs/what-can-happen-twice.md")
 	require.NoError(t, err)
 	require.Contains(t, string(doc), "\n\n"+table+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table)
 }
@@ -85,8 +86,8 @@ func playInstances(t *testing.T, style, end, client, server string) string {
 	here := newBank(end, newMeeting(place))
 	here.paying = func() { one.reach(afterEffect) }
 	there := &bank{ledger: here.ledger, end: end, meet: newMeeting("")}
-	rt := newTripRuntime(t, &mrtr.Options{Store: one})
-	first, other := newTrip(rt, payers(here)[style], ""), newTrip(newTripRuntime(t, &mrtr.Options{Store: two}), payers(there)[style], "")
+	rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(one, nil)})
+	first, other := newTrip(rt, payers(here)[style], ""), newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(two, nil)}), payers(there)[style], "")
 
 	asked := first.begin()
 	require.NoError(t, asked.err, where)

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -88,16 +90,14 @@ func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Rev
 }
 
 // withStore is a runtime's options for a store in this process.
-func withStore(s store.Store) *mrtr.Options {
-	return &mrtr.Options{Store: s, State: &statecodec.Options{Ephemeral: true}}
+func withStore(s store.Store, opts ...*durable.Options) *mrtr.Options {
+	return &mrtr.Options{Durable: durable.In(s, append(opts, nil)[0]), State: &statecodec.Options{Ephemeral: true}}
 }
 
 // eachStore runs a test with a store and without one.
 func eachStore(t *testing.T, name string, test func(t *testing.T, stored bool)) {
 	for _, stored := range []bool{true, false} {
-		if stored || !isStoreForced() {
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) { test(t, stored) })
-		}
+		t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) { test(t, stored) })
 	}
 }
 
@@ -113,7 +113,7 @@ func storeIf(stored bool) *mrtr.Options {
 func sharedStoreIf(stored bool) *mrtr.Options {
 	opts := &mrtr.Options{}
 	if stored {
-		opts.Store = shared{store.NewMemory(nil)}
+		opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
 	}
 	return opts
 }
@@ -157,7 +157,7 @@ func TestAStoreThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHookedStore()
 		var did deeds
-		tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Journal(holdAndPay(&did)), "")
+		tool := newTrip(newTripRuntime(t, withStore(s)), linear.Journal(holdAndPay(&did)), "")
 		seat := tool.begin()
 		s.on(func(op operation) error {
 			if op.name == "create" {
@@ -204,7 +204,10 @@ func TestAClaimThatArrivesLateIsDisowned(t *testing.T) {
 func TestAStateNeedsItsStore(t *testing.T) {
 	var did deeds
 	serve := func(s store.Store) *tripTool {
-		o := &mrtr.Options{Store: s}
+		o := &mrtr.Options{}
+		if s != nil {
+			o.Durable = durable.In(s, nil)
+		}
 		return newTrip(newTripRuntime(t, o), mrtr.Native(nativeOf(&did)), "")
 	}
 	first := shared{store.NewMemory(nil)}
@@ -228,8 +231,3 @@ func nativeOf(did *deeds) mrtr.GuardedFunc[tripIn, tripOut] {
 		return tripOut{Plan: seat}, nil
 	})
 }
-
-// shared is a memory store as if several processes shared it, whose records are sealed.
-type shared struct{ *store.Memory }
-
-func (shared) Scope() store.Scope { return store.Machine }

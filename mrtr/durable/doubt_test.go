@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -14,16 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
 
 // both hands events to a test and to the log.
 type both struct {
 	recorder
-	log mrtr.Observer
+	log observe.Observer
 }
 
-func (b *both) Observe(ctx context.Context, e mrtr.Event) {
+func (b *both) Observe(ctx context.Context, e observe.Event) {
 	b.recorder.Observe(ctx, e)
 	b.log.Observe(ctx, e)
 }
@@ -53,18 +57,18 @@ func TestAnEffectInDoubtIsLoud(t *testing.T) {
 			return tripOut{paid}, err
 		})
 		var list tripSteps
-		mrtr.AskQuestion(&list, "seat", text("seat"))
-		paid := mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
+		steps.Always(&list, text("seat"))
+		paid := steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{paid.Of(at)}, nil })
 		styles["steps"] = mustBuild(t, &list)
 		for name, style := range styles {
 			for _, stored := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %s, store %t", explanation, name, stored), func(t *testing.T) {
 					var log strings.Builder
-					seen := &both{log: mrtr.LogObserver(slog.New(slog.NewTextHandler(&log, nil)))}
-					o := &mrtr.Options{Observer: seen}
+					seen := &both{log: observe.Log(slog.New(slog.NewTextHandler(&log, nil)))}
+					o := &mrtr.Options{Listener: observe.With(seen)}
 					if stored {
-						o.Store = &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
+						o.Durable = durable.In(&hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}, nil)
 					}
 					tool := newTrip(newTripRuntime(t, o), style, "")
 					tool.answer(tool.begin(), "window")
@@ -72,7 +76,7 @@ func TestAnEffectInDoubtIsLoud(t *testing.T) {
 					if c.doubt {
 						want = 1
 					}
-					events := seen.of(mrtr.EffectInDoubt)
+					events := seen.of(observe.EffectInDoubt)
 					require.Len(t, events, want)
 					require.Equal(t, want, strings.Count(log.String(), `level=WARN msg="effect in doubt"`), log.String())
 					for _, e := range events {
@@ -106,8 +110,8 @@ func TestInheritedDoubtIsLoud(t *testing.T) {
 				if opts != nil {
 					want = 0
 				}
-				require.Len(t, second.events.of(mrtr.EffectInDoubt), want, "%s, %s", style, explanation)
-				for _, e := range second.events.of(mrtr.EffectInDoubt) {
+				require.Len(t, second.events.of(observe.EffectInDoubt), want, "%s, %s", style, explanation)
+				for _, e := range second.events.of(observe.EffectInDoubt) {
 					require.Equal(t, "pay", e.Effect)
 				}
 				first.goOn()
@@ -159,18 +163,18 @@ func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 				}
 				check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "", false, nil }}
 				var list tripSteps
-				mrtr.AskQuestion(&list, "seat", q)
-				mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, check)
+				steps.Always(&list, q)
+				steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, check)
 				list.End(ends("done"))
 				style := mustBuild(t, &list)
 				if name == "journal" {
-					style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+					style = linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 						ask(s, q)
 						_, err := mrtr.Once(s.ctx, s.Call, "pay", pay, check)
 						return tripOut{Plan: "done"}, err
 					}))
 				}
-				rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
 				return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Version: question})}
 			}
 			first, second := newInstance(memory, afterEffect), newInstance(memory, "")
@@ -191,7 +195,7 @@ func TestATakeoverDoesNotGoBackBehindADoubt(t *testing.T) {
 // when the second attempt is refused: the first one, of an instance that died, may have
 // happened.
 func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
-	for name, style := range map[string]linearStyle{"journal": mrtr.Journal[tripIn, tripOut], "resumable": mrtr.Resumable[tripIn, tripOut]} {
+	for name, style := range map[string]linearStyle{"journal": linear.Journal[tripIn, tripOut], "resumable": linear.Resumable[tripIn, tripOut]} {
 		inBubble(t, name, func(t *testing.T) {
 			var did deeds
 			memory := store.NewMemory(nil)
@@ -207,7 +211,7 @@ func TestDoubtOutlivesAnAttemptThatIsRefused(t *testing.T) {
 					}, &mrtr.EffectOptions[string]{Again: true})
 					return tripOut{}, err
 				}))
-				rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
 				return &tripTool{rt: rt, handler: mrtr.Tool(rt, h, nil)}
 			}
 			first, second := newInstance(memory, afterEffect), newInstance(memory, "")

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -19,7 +21,7 @@ import (
 func TestADeclineIsNoCancel(t *testing.T) {
 	responses := map[mrtr.Reason]string{mrtr.Declined: "decline", mrtr.Cancelled: "cancel"}
 	for first, action := range responses {
-		tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), mrtr.Journal(holdAndPay(&deeds{})), "")
+		tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), linear.Journal(holdAndPay(&deeds{})), "")
 		seat := tool.begin()
 		say := func(action string) error {
 			return tool.round(t.Context(), "", seat.state, mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: action}}).err
@@ -34,23 +36,17 @@ func TestADeclineIsNoCancel(t *testing.T) {
 	}
 }
 
-// soonBetter is an error after which the same request may be sent again.
-type soonBetter struct{ error }
-
-func (soonBetter) ToolErrorRetryable() bool { return true }
-
 // A round that is refused since too many run whose clients have left is free afterwards, with
 // the effects that an earlier run of it has had.
 func TestARefusedRoundLeavesItsTurnAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
-		opts := withStore(store.NewMemory(nil))
-		opts.MaxOrphans, opts.MaxOrphansPerPrincipal = 1, 1
+		opts := withStore(store.NewMemory(nil), &durable.Options{MaxOrphans: 1})
 		rt := newTripRuntime(t, opts)
 		waits := newTrip(rt, waitsFor(goOn), "")
 		var did deeds
 		failed := false
-		pays := &tripTool{handler: mrtr.Tool(rt, mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		pays := &tripTool{handler: mrtr.Tool(rt, linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 			ask(s, text("seat"))
 			once(s, "pay", did.do("paid"))
 			if !failed {

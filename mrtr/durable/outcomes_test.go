@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -17,8 +18,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
+
+// hangUpPlaces are where the client leaves, in the round after its answer.
+var hangUpPlaces = []string{"before the effect", "in the effect", "after the effect"}
+
+// meeting tells a client that its handler has reached a place, and lets it go on when the client
+// has left.
+type meeting struct {
+	place      string
+	here, gone chan struct{}
+	reached    atomic.Bool
+}
+
+func newMeeting(place string) *meeting {
+	return &meeting{place: place, here: make(chan struct{}), gone: make(chan struct{})}
+}
+
+func (m *meeting) reach(place string) {
+	if m.place == place && m.reached.CompareAndSwap(false, true) {
+		close(m.here)
+		<-m.gone
+	}
+}
 
 // effectEnds are the ways in which a payment ends: all but the error have paid.
 var effectEnds = map[string]func() error{
@@ -88,12 +112,12 @@ func payers(b *bank) map[string]tripStyle {
 		return tripOut{Plan: paid}, err
 	})
 	var list tripSteps
-	mrtr.AskStep(&list, "pay", asks("pay", &deeds{}))
-	mrtr.AskStep(&list, "before", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	steps.Ask(&list, "pay", asks("pay", &deeds{}))
+	steps.Ask(&list, "before", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 		b.meet.reach("before the effect")
 		return mrtr.Known(""), nil
 	})
-	paid := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return b.charge(ctx, idem) })
+	paid := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return b.charge(ctx, idem) })
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 		b.meet.reach("after the effect")
 		return tripOut{Plan: paid.Of(at)}, nil
@@ -109,9 +133,6 @@ func TestOutcomes(t *testing.T) {
 	clients := append(slices.Clone(hangUpPlaces), "stays", "sends again at once")
 	var table strings.Builder
 	for _, stored := range []bool{true, false} {
-		if !stored && isStoreForced() {
-			continue
-		}
 		for _, style := range slices.Sorted(maps.Keys(payers(nil))) {
 			for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
 				fmt.Fprintf(&table, "\nstore=%-5t %-9s %-7s", stored, style, end)
@@ -256,7 +277,7 @@ func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
 				once(s, "card-b", did.do("B"))
 				mail, err := mrtr.Once(s.ctx, s.Call, "mail", func(context.Context, string) (string, error) {
 					if did.note("mail") == 1 {
-						return "", tryAgain{errors.New("503")}
+						return "", soonBetter{errors.New("503")}
 					}
 					return "B, mailed", nil
 				})

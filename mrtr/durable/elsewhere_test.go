@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"sync"
@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -25,7 +28,7 @@ func newSiblings(t *testing.T, n int, style func(*testing.T, *deeds) tripStyle) 
 	s := &siblings{memory: store.NewMemory(nil)}
 	for range n {
 		i := newInstance(s.memory, "")
-		rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+		rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
 		s.all = append(s.all, i)
 		s.runtimes = append(s.runtimes, rt)
 		s.tools = append(s.tools, newTrip(rt, style(t, &s.did), ""))
@@ -35,8 +38,8 @@ func newSiblings(t *testing.T, n int, style func(*testing.T, *deeds) tripStyle) 
 
 // holders are the styles whose handler is held between two rounds.
 var holders = map[string]func(*testing.T, *deeds) tripStyle{
-	"coroutine": func(_ *testing.T, did *deeds) tripStyle { return mrtr.Coroutine(holdAndPay(did)) },
-	"resumable": func(_ *testing.T, did *deeds) tripStyle { return mrtr.Resumable(holdAndPay(did)) },
+	"coroutine": func(_ *testing.T, did *deeds) tripStyle { return linear.Coroutine(holdAndPay(did)) },
+	"resumable": func(_ *testing.T, did *deeds) tripStyle { return linear.Resumable(holdAndPay(did)) },
 }
 
 func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle)) {
@@ -72,7 +75,7 @@ func TestCallsGoOnElsewhere(t *testing.T) {
 					ended(t, pay.err, mrtr.FrameGone)
 					pay = s.tools[at].answer(seat, "window")
 				}
-				require.Len(t, s.all[0].events.of(mrtr.CallAbandoned), 1, "its frame ended with it")
+				require.Len(t, s.all[0].events.of(observe.CallAbandoned), 1, "its frame ended with it")
 				require.Zero(t, s.did.count("held"))
 			} else {
 				require.Equal(t, []string{"pay"}, pay.asks, "%v", pay.err)
@@ -86,7 +89,7 @@ func TestCallsGoOnElsewhere(t *testing.T) {
 				require.Equal(t, []int{1, 1}, []int{s.did.count("held"), s.did.count("paid")})
 			}
 			for _, rt := range s.runtimes {
-				soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
+				soon(t, func() bool { return rt.Stats().Held == 0 }, "nothing is held")
 			}
 		})
 	}
@@ -133,7 +136,7 @@ func TestCloseIsBoundedWithAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newSiblings(t, 1, func(*testing.T, *deeds) tripStyle {
-			return mrtr.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+			return linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 				ask(s, text("q"))
 				<-release
 				return tripOut{}, nil

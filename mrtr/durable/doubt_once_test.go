@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -17,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -46,10 +49,11 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-func newListener(t *testing.T, records *store.Memory, stopsAt string, opts mrtr.Options) *listener {
+func newListener(t *testing.T, records *store.Memory, stopsAt string, o *durable.Options) *listener {
+	var opts mrtr.Options
 	l := &listener{instance: newInstance(records, stopsAt)}
-	l.seen = &both{log: mrtr.LogObserver(slog.New(slog.NewJSONHandler(&l.log, nil)))}
-	opts.Observer, opts.Store = l.seen, l.instance
+	l.seen = &both{log: observe.Log(slog.New(slog.NewJSONHandler(&l.log, nil)))}
+	opts.Listener, opts.Durable = observe.With(l.seen), durable.In(l.instance, o)
 	opts.Principal = func(context.Context, mcp.Request) (string, error) { return "anna", nil }
 	l.rt = newTripRuntime(t, &opts)
 	return l
@@ -81,12 +85,12 @@ func payIn(style linearStyle, pay func(context.Context, string) (string, error))
 
 // dieInPayment lets an instance die when it has paid. It returns the one to which the client
 // turns, three times.
-func dieInPayment(t *testing.T, opts mrtr.Options) *listener {
+func dieInPayment(t *testing.T, opts *durable.Options) *listener {
 	records := store.NewMemory(nil)
 	first, second := newListener(t, records, afterEffect, opts), newListener(t, records, "", opts)
 	serve := func(l *listener) *tripTool {
 		pay := func(context.Context, string) (string, error) { l.reach(afterEffect); return "paid", nil }
-		return newTrip(l.rt, payIn(mrtr.Journal[tripIn, tripOut], pay), "")
+		return newTrip(l.rt, payIn(linear.Journal[tripIn, tripOut], pay), "")
 	}
 	dying, living := serve(first), serve(second)
 	asked := dying.begin()
@@ -102,12 +106,12 @@ func dieInPayment(t *testing.T, opts mrtr.Options) *listener {
 // Every doubt is one record, with its effect if it has one, the call and the caller: however
 // often a client asks again, and whether or not a request waits for it.
 func TestEveryDoubtIsToldOnce(t *testing.T) {
-	journal := mrtr.Journal[tripIn, tripOut]
+	journal := linear.Journal[tripIn, tripOut]
 	for name, play := range map[string]func(t *testing.T) (*listener, []string){
 		"a coroutine whose client has left, in its effect": func(t *testing.T) (*listener, []string) {
-			l := newListener(t, store.NewMemory(nil), "", mrtr.Options{})
+			l := newListener(t, store.NewMemory(nil), "", nil)
 			end, begun := make(chan struct{}), make(chan struct{})
-			style := payIn(mrtr.Coroutine[tripIn, tripOut], func(context.Context, string) (string, error) {
+			style := payIn(linear.Coroutine[tripIn, tripOut], func(context.Context, string) (string, error) {
 				close(begun)
 				<-end
 				return "", io.EOF
@@ -123,7 +127,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"WARN effect in doubt pay"}
 		},
 		"a handler that does not end": func(t *testing.T) (*listener, []string) {
-			l := newListener(t, store.NewMemory(nil), "", mrtr.Options{})
+			l := newListener(t, store.NewMemory(nil), "", nil)
 			end := make(chan struct{})
 			style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
 				ask(s, text("seat"))
@@ -140,15 +144,14 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"WARN effect in doubt pay"}
 		},
 		"an instance that died in an effect, and a client that insists": func(t *testing.T) (*listener, []string) {
-			return dieInPayment(t, mrtr.Options{}), []string{"WARN round taken over", "WARN effect in doubt pay"}
+			return dieInPayment(t, nil), []string{"WARN round taken over", "WARN effect in doubt pay"}
 		},
 		"one that died too often": func(t *testing.T) (*listener, []string) {
-			once := mrtr.Options{Remember: &mrtr.RememberOptions{MaxAttempts: 1}}
-			return dieInPayment(t, once), []string{"WARN effect in doubt pay", "ERROR round of unknown outcome"}
+			return dieInPayment(t, &durable.Options{MaxAttempts: 1}), []string{"WARN effect in doubt pay", "ERROR round of unknown outcome"}
 		},
 		"one that died while it undid an effect": func(t *testing.T) (*listener, []string) {
 			records := store.NewMemory(nil)
-			first, second := newListener(t, records, afterEffect, mrtr.Options{}), newListener(t, records, "", mrtr.Options{})
+			first, second := newListener(t, records, afterEffect, nil), newListener(t, records, "", nil)
 			var did, un deeds
 			dying, living := newTrip(first.rt, undoing(first.instance, &did, &un)["journal"], ""), newTrip(second.rt, undoing(second.instance, &did, &un)["journal"], "")
 			asked := dying.begin()
@@ -161,15 +164,14 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return second, []string{"WARN round taken over", "ERROR on stop failed reserve"}
 		},
 		"a compensation that fails": func(t *testing.T) (*listener, []string) {
-			l := newListener(t, store.NewMemory(nil), "", mrtr.Options{})
+			l := newListener(t, store.NewMemory(nil), "", nil)
 			tool := newTrip(l.rt, journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
 				if _, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) { return "paid", nil }); err != nil {
 					return tripOut{}, err
 				}
-				c.OnStop("pay", func(context.Context, string, error) error { return errors.New("closed") })
-				_, err := mrtr.Ask(ctx, c, text("seat"))
+				_, err := linear.Ask(ctx, c, text("seat"))
 				return tripOut{}, err
-			}), "")
+			}).OnStop(undo("pay", func() error { return errors.New("closed") })), "")
 			asked := tool.begin()
 			for range 2 {
 				require.Error(t, tool.round(t.Context(), "", asked.state, declining(asked)).err)
@@ -177,7 +179,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			return l, []string{"ERROR on stop failed pay"}
 		},
 		"an outcome that the store does not take": func(t *testing.T) (*listener, []string) {
-			l := newListener(t, store.NewMemory(nil), "", mrtr.Options{})
+			l := newListener(t, store.NewMemory(nil), "", nil)
 			tool := newTrip(l.rt, payIn(journal, func(context.Context, string) (string, error) { return "paid", nil }), "")
 			asked := tool.begin()
 			updates := 0

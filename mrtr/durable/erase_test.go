@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -42,7 +44,7 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept, seen, did := &written{store.NewMemory(nil), map[string]string{}}, &recorder{}, &deeds{}
 			opts := withStore(kept)
-			opts.Observer = seen
+			opts.Listener = observe.With(seen)
 			opts.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
 				who, _ := ctx.Value(whoKey{}).(string)
 				return who, nil
@@ -60,7 +62,7 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 				return rounds
 			}
 			anns := play("ann")
-			call := seen.of(mrtr.CallCompleted)[0]
+			call := seen.of(observe.CallCompleted)[0]
 			bobs := play("bob")
 			require.Len(t, anns, 2)
 			all := func() (text string) {
@@ -109,7 +111,7 @@ func secretive(did *deeds) stageFunc[tripIn, tripOut] {
 func TestEraseLeavesARoundThatRuns(t *testing.T) {
 	seen := &recorder{}
 	opts := withStore(store.NewMemory(nil))
-	opts.Observer = seen
+	opts.Listener = observe.With(seen)
 	rt := newTripRuntime(t, opts)
 	var during error
 	tool := newTrip(rt, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
@@ -123,9 +125,7 @@ func TestEraseLeavesARoundThatRuns(t *testing.T) {
 	require.Equal(t, tripReply{plan: "window"}, tool.answer(asked, "window"))
 
 	_, err := newTripRuntime(t, nil).Erase(t.Context(), "", "x")
-	if !isStoreForced() {
-		misuse(t, err)
-	}
+	misuse(t, err)
 }
 
 // An instance that has not heard that its store was wiped erases the calls which others began
@@ -134,15 +134,15 @@ func TestEraseLearnsThatTheStoreWasWiped(t *testing.T) {
 	memory := newHookedStore()
 	memory.scope = store.Machine
 	seen, did := &recorder{}, &deeds{}
-	late := newTripRuntime(t, &mrtr.Options{Store: memory})
+	late := newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
 	tool := newTrip(late, everyStyle(secretive(did))["native"], "")
 	require.NoError(t, tool.begin().err)
 	memory.Memory = store.NewMemory(nil)
 
-	other := newTrip(newTripRuntime(t, &mrtr.Options{Store: memory, Observer: seen}), everyStyle(secretive(did))["native"], "")
+	other := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil), Listener: observe.With(seen)}), everyStyle(secretive(did))["native"], "")
 	seat := other.answer(other.begin(), "window")
 	require.NoError(t, seat.err)
-	call := seen.of(mrtr.QuestionsAsked)[0]
+	call := seen.of(observe.QuestionsAsked)[0]
 	erased, err := late.Erase(t.Context(), call.Principal, call.Call)
 	require.NoError(t, err)
 	require.Equal(t, 1, erased)

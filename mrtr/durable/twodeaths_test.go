@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -62,7 +65,7 @@ func TestTwoDeaths(t *testing.T) {
 				third := newInstance(memory, "")
 				living := third.serve(t, style, &did, opts)
 				reply := living.answer(asked, "window")
-				require.Len(t, third.events.of(mrtr.RoundTakenOver), 1)
+				require.Len(t, third.events.of(observe.RoundTakenOver), 1)
 				require.Equal(t, row.paid, did.count("paid"))
 				if row.answer == ok {
 					require.Equal(t, tripReply{plan: "window paid"}, reply)
@@ -104,14 +107,14 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 				return tripOut{Plan: once(s, "charge", charge)}, nil
 			})
 			var list tripSteps
-			mrtr.AskQuestion(&list, "seat", text("seat"))
-			mrtr.AskStep(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[string], error) { return pay(), nil })
-			plan := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return charge(ctx, idem) })
+			steps.Always(&list, text("seat"))
+			steps.Ask(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[string], error) { return pay(), nil })
+			plan := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return charge(ctx, idem) })
 			list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
 			styles["steps"] = list.MustBuild()
 			serve := func() *tripTool {
 				opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
-				return &tripTool{handler: mrtr.Tool(newTripRuntime(t, &mrtr.Options{Store: s}), styles[name], opts)}
+				return &tripTool{handler: mrtr.Tool(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), styles[name], opts)}
 			}
 			one, other := serve(), serve()
 			seat := one.begin()
@@ -157,18 +160,19 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 					ask(s, text("q"))
 					if c.holds {
 						once(s, "hold", did.do("held"))
-						s.OnStop("hold", func(context.Context, string, error) error { did.note("released"); return nil })
 					}
 					once(s, "pay", did.do("paid"))
-					s.OnStop("pay", func(context.Context, string, error) error { did.note("refunded"); return nil })
 					if fails {
 						fails = false
 						return tripOut{}, errors.New("the catalogue is down")
 					}
 					return tripOut{Plan: "paid"}, nil
-				})[name]
+				})[name].OnStop(undo("pay", func() error { did.note("refunded"); return nil }))
+				if c.holds {
+					style = style.OnStop(undo("hold", func() error { did.note("released"); return nil }))
+				}
 				serve := func(i *instance) *tripTool {
-					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
 					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
 				}
 				dying := newInstance(memory, "")

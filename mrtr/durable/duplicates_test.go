@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -37,21 +40,21 @@ var duplicateStyles = []struct {
 	{"once", func(_ *testing.T, did *deeds) tripStyle { return mrtr.Native(guardedOf(holdingAndPaying(did))) }},
 	{"steps", func(t *testing.T, did *deeds) tripStyle {
 		var list tripSteps
-		seat := mrtr.AskStep(&list, "seat", asks("seat", did))
-		mrtr.DoStep(&list, "hold", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("held")(ctx, idem) })
-		pay := mrtr.AskStep(&list, "pay", asks("pay", did))
+		seat := steps.Ask(&list, "seat", asks("seat", did))
+		steps.Do(&list, "hold", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("held")(ctx, idem) })
+		pay := steps.Ask(&list, "pay", asks("pay", did))
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 			did.note("paid")
 			return tripOut{Plan: seat.Of(at) + " " + pay.Of(at)}, nil
 		})
 		return mustBuild(t, &list)
 	}},
-	{"coroutine", func(_ *testing.T, did *deeds) tripStyle { return mrtr.Coroutine(holdAndPay(did)) }},
-	{"journal", func(_ *testing.T, did *deeds) tripStyle { return mrtr.Journal(holdAndPay(did)) }},
-	{"resumable", func(_ *testing.T, did *deeds) tripStyle { return mrtr.Resumable(holdAndPay(did)) }},
+	{"coroutine", func(_ *testing.T, did *deeds) tripStyle { return linear.Coroutine(holdAndPay(did)) }},
+	{"journal", func(_ *testing.T, did *deeds) tripStyle { return linear.Journal(holdAndPay(did)) }},
+	{"resumable", func(_ *testing.T, did *deeds) tripStyle { return linear.Resumable(holdAndPay(did)) }},
 }
 
-func holdAndPay(did *deeds) mrtr.LinearFunc[tripIn, tripOut] { return linearOf(holdingAndPaying(did)) }
+func holdAndPay(did *deeds) linear.Func[tripIn, tripOut] { return linearOf(holdingAndPaying(did)) }
 
 func holdingAndPaying(did *deeds) stageFunc[tripIn, tripOut] {
 	return func(s *stage, _ tripIn) (tripOut, error) {
@@ -145,7 +148,7 @@ func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
 		return
 	}
 	table := head + "\n|---|" + strings.Repeat("---|", len(situations)) + "\n" + rows.by(", ")
-	doc, err := os.ReadFile("../docs/what-can-happen-twice.md")
+	doc, err := os.ReadFile("../../docs/what-can-happen-twice.md")
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(doc), "\n\n"+head)
 	inDoc, _, _ := strings.Cut(head+rest, "\n\n")
@@ -246,7 +249,7 @@ func refusedOtherwise(t *testing.T, reply tripReply) {
 
 // remembering are options for a runtime with a memory store of its own.
 func remembering() *mrtr.Options {
-	return &mrtr.Options{Store: store.NewMemory(nil), State: &statecodec.Options{Ephemeral: true}}
+	return &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil), State: &statecodec.Options{Ephemeral: true}}
 }
 
 // What becomes of duplicates with a store.

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -112,7 +115,7 @@ func TestSlowStore(t *testing.T) {
 				inBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
 					s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
 					paid := 0
-					rt := newTripRuntime(t, &mrtr.Options{Store: s, Remember: &mrtr.RememberOptions{Lease: lease}})
+					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: lease})})
 					tool := newTrip(rt, everyPayer(func() {
 						if place == places[1] {
 							s.slow.Store(true)
@@ -182,8 +185,8 @@ func everyPayer(paying, paid func()) map[string]tripStyle {
 		return tripOut{Plan: once(s, "pay", pay)}, nil
 	})
 	var list tripSteps
-	mrtr.AskQuestion(&list, "pay", text("pay"))
-	plan := mrtr.DoStep(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
+	steps.Always(&list, text("pay"))
+	plan := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
 	styles["steps"] = list.MustBuild()
 	return styles
@@ -198,7 +201,7 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 			s := &slowStore{Memory: store.NewMemory(nil)}
 			goOn := make(chan struct{})
 			serve := func() *tripTool {
-				rt := newTripRuntime(t, &mrtr.Options{Store: s, Remember: &mrtr.RememberOptions{Lease: time.Second, Wait: wait}})
+				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
 				return newTrip(rt, everyPayer(func() { <-goOn }, func() {})["native"], "")
 			}
 			one, other := serve(), serve()
@@ -238,15 +241,14 @@ func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
 				var did deeds
 				var seen recorder
 				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					s.OnStop("hold", func(context.Context, string, error) error { did.note("undone"); return nil })
 					once(s, "hold", did.do("held"))
 					seat := ask(s, text("seat"))
 					once(s, "pay", did.do("paid"))
 					return tripOut{Plan: seat}, nil
-				})[name]
-				opts := &mrtr.Options{Observer: &seen}
+				})[name].OnStop(undo("hold", func() error { did.note("undone"); return nil }))
+				opts := &mrtr.Options{Listener: observe.With(&seen)}
 				if stored {
-					opts.Store = shared{store.NewMemory(nil)}
+					opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
 				}
 				rt := newTripRuntime(t, opts)
 				tool := newTrip(rt, style, "")
@@ -256,8 +258,8 @@ func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
 					retryable(t, refused, "shutting_down")
 					require.ErrorContains(t, refused, "This server is shutting down and has not begun this request: send it again as it is.")
 				}
-				require.Len(t, seen.of(mrtr.RoundRefused), 2)
-				require.Empty(t, seen.of(mrtr.CallStopped), "it goes on")
+				require.Len(t, seen.of(observe.RoundRefused), 2)
+				require.Empty(t, seen.of(observe.CallStopped), "it goes on")
 				require.Equal(t, tripReply{plan: "window"}, newTrip(newTripRuntime(t, opts), style, "").answer(asked, "window"))
 				require.Equal(t, []int{1, 1, 0}, []int{did.count("held"), did.count("paid"), did.count("undone")})
 			})
@@ -287,7 +289,7 @@ func TestOperationsOfARound(t *testing.T) {
 				done = append(done, op.name)
 				return nil
 			})
-			tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: s}), style, "")
+			tool := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), style, "")
 			asked := tool.begin()
 			take := func() []string {
 				mu.Lock()

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"bytes"
@@ -19,6 +19,10 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -27,36 +31,35 @@ func TestRememberOptionsAreChecked(t *testing.T) {
 	memory := store.NewMemory(nil)
 	ephemeral, keyed := &statecodec.Options{Ephemeral: true}, &statecodec.Options{Keys: keys(1)}
 	for explanation, opts := range map[string]*mrtr.Options{
-		"the store of a process, and keys that others have": {Store: memory, State: keyed},
-		"a store that lives on, and a key that does not":    {Store: shared{memory}, State: ephemeral},
-		"the same, with the key of a process by default":    {Store: shared{memory}},
-		"nothing to remember in":                            {Remember: &mrtr.RememberOptions{}},
-		"a negative lease":                                  {Store: memory, Remember: &mrtr.RememberOptions{Lease: -1}},
-		"a lease that no clock keeps":                       {Store: memory, Remember: &mrtr.RememberOptions{Lease: 1}},
-		"a negative wait":                                   {Store: memory, Remember: &mrtr.RememberOptions{Wait: -1}},
-		"negative patience":                                 {Store: memory, Remember: &mrtr.RememberOptions{Patience: -1}},
-		"a lease of less than four times the patience":      {Store: memory, Remember: &mrtr.RememberOptions{Lease: 4*time.Second - 1, Patience: time.Second}},
-		"patience for more than a quarter of a lease":       {Store: memory, Remember: &mrtr.RememberOptions{Patience: 4 * time.Second}},
-		"negative attempts":                                 {Store: memory, Remember: &mrtr.RememberOptions{MaxAttempts: -1}},
-		"a negative result":                                 {Store: memory, Remember: &mrtr.RememberOptions{MaxResult: -1}},
+		"the store of a process, and keys that others have": {Durable: durable.In(memory, nil), State: keyed},
+		"a store that lives on, and a key that does not":    {Durable: durable.In(shared{memory}, nil), State: ephemeral},
+		"the same, with the key of a process by default":    {Durable: durable.In(shared{memory}, nil)},
+		"nothing to remember in":                            {Durable: durable.In(nil, nil)},
+		"a negative lease":                                  {Durable: durable.In(memory, &durable.Options{Lease: -1})},
+		"a lease that no clock keeps":                       {Durable: durable.In(memory, &durable.Options{Lease: 1})},
+		"a negative wait":                                   {Durable: durable.In(memory, &durable.Options{Wait: -1})},
+		"negative patience":                                 {Durable: durable.In(memory, &durable.Options{Patience: -1})},
+		"a lease of less than four times the patience":      {Durable: durable.In(memory, &durable.Options{Lease: 4*time.Second - 1, Patience: time.Second})},
+		"patience for more than a quarter of a lease":       {Durable: durable.In(memory, &durable.Options{Patience: 4 * time.Second})},
+		"negative attempts":                                 {Durable: durable.In(memory, &durable.Options{MaxAttempts: -1})},
+		"a negative result":                                 {Durable: durable.In(memory, &durable.Options{MaxResult: -1})},
 	} {
 		_, err := mrtr.New(opts)
 		misuse(t, err, explanation)
 	}
-	rt, _ := newRuntime(t, &mrtr.Options{Store: memory, Remember: &mrtr.RememberOptions{Lease: 4 * time.Second, Patience: time.Second}})
+	rt, _ := newRuntime(t, &mrtr.Options{Durable: durable.In(memory, &durable.Options{Lease: 4 * time.Second, Patience: time.Second})})
 	var did deeds
 	require.Panics(t, func() {
-		mrtr.Tool(rt, mrtr.Coroutine(holdAndPay(&did)), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})
+		mrtr.Tool(rt, linear.Coroutine(holdAndPay(&did)), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})
 	}, "a coroutine cannot run again")
 	require.Panics(t, func() {
-		mrtr.Tool(rt, mrtr.Journal(holdAndPay(&did)), &mrtr.HandlerOptions{Interrupted: 7})
+		mrtr.Tool(rt, linear.Journal(holdAndPay(&did)), &mrtr.HandlerOptions{Interrupted: 7})
 	})
 }
 
 // A result that is too large goes out once, and nothing runs for it again.
 func TestAResultThatIsTooLargeIsNotKept(t *testing.T) {
-	opts := withStore(store.NewMemory(nil))
-	opts.Remember = &mrtr.RememberOptions{MaxResult: 100}
+	opts := withStore(store.NewMemory(nil), &durable.Options{MaxResult: 100})
 	var did deeds
 	tool := newTrip(newTripRuntime(t, opts), mrtr.Native(nativeOf(&did)), "")
 	seat := tool.begin()
@@ -95,7 +98,7 @@ func TestACallThatAsksNothingIsNotRecorded(t *testing.T) {
 func TestEventsOfRememberedRounds(t *testing.T) {
 	seen := &recorder{}
 	opts := withStore(store.NewMemory(nil))
-	opts.Observer = seen
+	opts.Listener = observe.With(seen)
 	var did deeds
 	tool := newTrip(newTripRuntime(t, opts), mrtr.Native(nativeOf(&did)), "")
 	seat := tool.begin()
@@ -103,19 +106,19 @@ func TestEventsOfRememberedRounds(t *testing.T) {
 	tool.answer(again, "window")
 	tool.answer(seat, "window")
 	tool.answer(seat, "aisle")
-	var kinds []mrtr.EventKind
+	var kinds []observe.Kind
 	for _, e := range seen.all() {
 		kinds = append(kinds, e.Kind)
 	}
-	require.Equal(t, []mrtr.EventKind{
-		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.RoundClaimed, mrtr.QuestionAnswered, mrtr.HandlerEntered, mrtr.CallCompleted,
-		mrtr.RoundStarted, mrtr.QuestionAnswered, mrtr.RoundRepeated,
-		mrtr.RoundStarted, mrtr.RoundRefused,
+	require.Equal(t, []observe.Kind{
+		observe.RoundStarted, observe.HandlerEntered, observe.QuestionsAsked,
+		observe.RoundStarted, observe.AnswerRefused, observe.QuestionsAsked,
+		observe.RoundStarted, observe.RoundClaimed, observe.QuestionAnswered, observe.HandlerEntered, observe.CallCompleted,
+		observe.RoundStarted, observe.RoundRepeated, observe.QuestionAnswered,
+		observe.RoundStarted, observe.RoundRefused,
 	}, kinds)
-	answered := seen.of(mrtr.QuestionAnswered)
-	require.Equal(t, []string{mrtr.AnswerAccepted, mrtr.AnswerRepeated}, []string{answered[0].Answer, answered[1].Answer})
+	answered := seen.of(observe.QuestionAnswered)
+	require.Equal(t, []string{mrtr.HowAccepted, mrtr.HowRepeated}, []string{answered[0].Answer, answered[1].Answer})
 }
 
 // The states of one turn are worth the same: the one that was sent first, and the one
@@ -165,13 +168,13 @@ func TestTheEndOfStepsRunsAtMostOnce(t *testing.T) {
 		memory := store.NewMemory(nil)
 		serve := func(i *instance) *tripTool {
 			var list tripSteps
-			seat := mrtr.AskStep(&list, "seat", asks("seat", &deeds{}))
+			seat := steps.Ask(&list, "seat", asks("seat", &deeds{}))
 			list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 				did.note("paid")
 				i.reach(afterEffect)
 				return tripOut{Plan: seat.Of(at)}, nil
 			})
-			return newTrip(newTripRuntime(t, &mrtr.Options{Store: i}), list.MustBuild(), "")
+			return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)}), list.MustBuild(), "")
 		}
 		first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 		dying, living := serve(first), serve(second)
@@ -200,7 +203,7 @@ func TestRecordsAreSealed(t *testing.T) {
 		return nil
 	})
 	var did deeds
-	tool := newTrip(newTripRuntime(t, &mrtr.Options{Store: s}), mrtr.Journal(holdAndPay(&did)), "")
+	tool := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), linear.Journal(holdAndPay(&did)), "")
 	pay := tool.answer(tool.begin(), "canary")
 	require.Equal(t, tripReply{plan: "canary yes"}, tool.answer(pay, "yes"))
 	require.NotEmpty(t, values)
@@ -236,15 +239,16 @@ var repeatSubjects = []struct {
 			if _, ok := mrtr.Answer(c, units); !ok {
 				return mrtr.Need(units), output{}, nil
 			}
-			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>"), mrtr.Elicit[tripIn]("who", "Who?")).Carry("x"), output{}, nil
+			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>"), mrtr.Elicit[tripIn]("who", "Who?")), output{}, nil
 		}), nil))
 	}},
 	{name: "another question, whose state stays in the store", method: "tools/call", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
 			if _, ok := mrtr.Answer(c, units); !ok {
 				return mrtr.Need(units), output{}, nil
 			}
-			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>")).Carry(strings.Repeat("x", 4<<10)), output{}, nil
+			_, err := mrtr.Once(ctx, c, "long", func(context.Context, string) (string, error) { return strings.Repeat("x", 4<<10), nil })
+			return mrtr.Need(mrtr.Confirm("sure", "Sure? <&>")), output{}, err
 		}), nil))
 	}},
 	{name: "a raw result", method: "tools/call", answer: wire.Value("metric"), add: rawRepeat(func() *mcp.CallToolResult {
@@ -278,7 +282,7 @@ var repeatSubjects = []struct {
 		return output{}, &boundary.Execution{Code: "E1", Hints: []string{"Try IC 2."}, Effect: "applied", Operation: "book", Expected: true, Err: errClosed}
 	})},
 	{name: "an error after an effect", method: "tools/call", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Journal(linearOf(func(s *stage, _ input) (output, error) {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, linear.Journal(linearOf(func(s *stage, _ input) (output, error) {
 			ctx, c := s.ctx, s.Call
 			ask(s, units)
 			_, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (int, error) { return 1, nil })
@@ -395,9 +399,9 @@ func TestRepeatsAreEqualInTheirBytes(t *testing.T) {
 				said, seen := play(remembering(), 3)
 				require.Equal(t, said[0], said[1])
 				require.Equal(t, said[0], said[2])
-				require.Len(t, seen.of(mrtr.RoundClaimed), 1)
-				require.Len(t, seen.of(mrtr.RoundRepeated), 2)
-				if isStoreForced() || s.changes {
+				require.Len(t, seen.of(observe.RoundClaimed), 1)
+				require.Len(t, seen.of(observe.RoundRepeated), 2)
+				if s.changes {
 					return
 				}
 				without, _ := play(&mrtr.Options{}, 1)

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -13,6 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -75,9 +79,9 @@ func (i *instance) passEnd() {
 }
 
 // Observe stops in a turn that was just claimed, before the handler is entered.
-func (i *instance) Observe(ctx context.Context, e mrtr.Event) {
+func (i *instance) Observe(ctx context.Context, e observe.Event) {
 	i.events.Observe(ctx, e)
-	if e.Kind == mrtr.RoundClaimed || e.Kind == mrtr.RoundTakenOver {
+	if e.Kind == observe.RoundClaimed || e.Kind == observe.RoundTakenOver {
 		i.reach(afterClaim)
 	}
 }
@@ -105,9 +109,9 @@ func (i *instance) serve(t *testing.T, name string, did *deeds, opts *mrtr.Effec
 		return tripOut{Plan: seat + " " + paid}, err
 	})
 	var list tripSteps
-	seat := mrtr.AskQuestion(&list, "seat", text("seat"))
-	paid := mrtr.DoStep(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, opts)
-	mrtr.AskStep(&list, "after", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	seat := steps.Always(&list, text("seat"))
+	paid := steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, opts)
+	steps.Ask(&list, "after", func(context.Context, *tripAt) (mrtr.Question[string], error) {
 		i.passEnd()
 		return mrtr.Known(""), nil
 	})
@@ -116,7 +120,7 @@ func (i *instance) serve(t *testing.T, name string, did *deeds, opts *mrtr.Effec
 	})
 	styles["steps"] = list.MustBuild()
 	style, _, _ := strings.Cut(name, ",")
-	rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: i})
+	rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
 	return &tripTool{rt: rt, handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Interrupted: interrupted[name]})}
 }
 
@@ -189,7 +193,7 @@ func TestARoundThatIsCutOff(t *testing.T) {
 			switch row.answer {
 			case ok:
 				require.Equal(t, tripReply{plan: "window paid"}, reply)
-				require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
+				require.Len(t, second.events.of(observe.RoundTakenOver), 1)
 			case unknown:
 				e := ended(t, reply.err, mrtr.OutcomeUnknown)
 				if row.place != afterClaim && interrupted[row.style] != mrtr.InterruptedInherit {
@@ -207,7 +211,7 @@ func TestARoundThatIsCutOff(t *testing.T) {
 			}
 			// Nobody knew, and nobody wrote that down: the one that woke up still delivers, unless
 			// the other one had to run to find out.
-			if len(second.events.of(mrtr.RoundTakenOver)) == 0 {
+			if len(second.events.of(observe.RoundTakenOver)) == 0 {
 				require.Equal(t, tripReply{plan: "window paid"}, woken)
 				require.Equal(t, woken, living.answer(seat, "window"))
 				return
@@ -235,7 +239,7 @@ func TestARequestThatKillsIsGivenUp(t *testing.T) {
 		}
 		last := newInstance(memory, "")
 		ended(t, last.serve(t, "journal", &did, nil).answer(seat, "window").err, mrtr.OutcomeUnknown)
-		require.Empty(t, last.events.of(mrtr.HandlerEntered))
+		require.Empty(t, last.events.of(observe.HandlerEntered))
 		for _, i := range stopped {
 			i.goOn()
 		}
@@ -250,7 +254,7 @@ func TestASlowRoundKeepsItsClaim(t *testing.T) {
 		memory := shared{store.NewMemory(nil)}
 		entered := 0
 		serve := func() *tripTool {
-			rt := newTripRuntime(t, &mrtr.Options{Store: memory})
+			rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
 			return newTrip(rt, mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
 				seat := ask(s, text("seat"))
 				entered++
@@ -276,7 +280,7 @@ func TestARoundThatIsInterruptedIsLetGo(t *testing.T) {
 		var did deeds
 		opts := withStore(store.NewMemory(nil))
 		held := make(chan struct{})
-		style := mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+		style := linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 			ctx := s.ctx
 			seat := ask(s, text("seat"))
 			once(s, "hold", did.do("held"))
@@ -319,7 +323,7 @@ func TestAnIndeterminateEffectIsChecked(t *testing.T) {
 			"pay: mrtr: nobody knows whether the effect happened. Whether \"pay\" was done is unknown: do not call the tool again without checking.", "unknown"},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			tool := serveTrip(t, mrtr.Journal(func(ctx context.Context, call *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := serveTrip(t, linear.Journal(func(ctx context.Context, call *mrtr.Call, _ tripIn) (tripOut, error) {
 				plan, err := mrtr.Once(ctx, call, "pay", func(context.Context, string) (string, error) {
 					return "", fmt.Errorf("pay: %w", mrtr.ErrIndeterminate)
 				}, &mrtr.EffectOptions[string]{
@@ -360,7 +364,7 @@ func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
 				instances := [2]*instance{newInstance(memory, row.place), newInstance(memory, "")}
 				var tools [2]*tripTool
 				for n, i := range instances {
-					rt := newTripRuntime(t, &mrtr.Options{Store: i, Observer: &i.events})
+					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
 					tools[n] = &tripTool{handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
 				}
 				asked := tools[0].begin()
@@ -369,7 +373,7 @@ func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
 				reply := tools[1].round(t.Context(), "", asked.state, declining(asked))
 				ended(t, reply.err, mrtr.Declined)
 				require.Equal(t, row.first, un.count("undone"))
-				require.Len(t, instances[1].events.of(mrtr.RoundTakenOver), 1)
+				require.Len(t, instances[1].events.of(observe.RoundTakenOver), 1)
 				instances[0].goOn()
 				ended(t, (<-own).err, mrtr.Declined)
 				require.Equal(t, 1, un.count("undone"))
@@ -380,7 +384,7 @@ func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
 
 // undoing is a handler in several styles that does something, asks, and undoes it.
 func undoing(i *instance, did, un *deeds) map[string]tripStyle {
-	undo := func(context.Context, string, error) error {
+	release := func() error {
 		i.reach(effectBegun)
 		un.note("undone")
 		i.reach(afterEffect)
@@ -388,15 +392,16 @@ func undoing(i *instance, did, un *deeds) map[string]tripStyle {
 	}
 	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 		once(s, "reserve", did.do("reserve"))
-		s.OnStop("reserve", undo)
 		ask(s, text("q"))
 		return tripOut{}, nil
 	})
 	var list tripSteps
-	mrtr.DoStep(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("reserve")(ctx, idem) })
-	mrtr.AskQuestion(&list, "q", text("q"))
-	list.OnStop("reserve", func(ctx context.Context, _ *tripAt, idem string, err error) error { return undo(ctx, idem, err) })
+	steps.Do(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("reserve")(ctx, idem) })
+	steps.Always(&list, text("q"))
 	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, nil })
 	styles["steps"] = list.MustBuild()
+	for name, style := range styles {
+		styles[name] = style.OnStop(undo("reserve", release))
+	}
 	return styles
 }

@@ -1,8 +1,8 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
-	"sync/atomic"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,12 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
 // waitsFor is a journal that waits after its question until it is let go, or its round ends.
 func waitsFor(goOn chan struct{}) mrtr.Style[tripIn, tripOut] {
-	return mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+	return linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
 		seat := ask(s, text("seat"))
 		select {
 		case <-goOn:
@@ -40,9 +43,8 @@ func TestOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
 		seen := &recorder{}
-		opts := withStore(store.NewMemory(nil))
-		opts.Observer = seen
-		opts.MaxOrphans, opts.MaxOrphansPerPrincipal = 8, 3
+		opts := withStore(store.NewMemory(nil), &durable.Options{MaxOrphans: 30})
+		opts.Listener = observe.With(seen)
 		opts.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
 			who, _ := ctx.Value(whoKey{}).(string)
 			return who, nil
@@ -69,10 +71,10 @@ func TestOrphans(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 		require.Equal(t, 3, rt.Stats().Orphans)
-		require.Len(t, seen.of(mrtr.RoundOrphaned), 3)
-		for i := range 7 { // three quarters of eight, less those of Ann
+		require.Len(t, seen.of(observe.RoundOrphaned), 3)
+		for i := range 29 { // those that nobody knows are no one principal
 			_, err := leave("")
-			if i >= 5 {
+			if i >= 27 {
 				refused(err)
 				continue
 			}
@@ -91,7 +93,7 @@ func TestDrainWaitsForOrphans(t *testing.T) {
 		goOn := make(chan struct{})
 		records := shared{store.NewMemory(nil)}
 		instance := func() *tripTool {
-			return newTrip(newTripRuntime(t, &mrtr.Options{Store: records}), mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+			return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
 				seat := ask(s, text("seat"))
 				<-goOn
 				return tripOut{Plan: seat}, nil
@@ -110,63 +112,53 @@ func TestDrainWaitsForOrphans(t *testing.T) {
 	})
 }
 
-// A round has a time of its own. One that noted nothing ends unknown and does not run
-// again; one that notes its effects is free. A handler that does not end with its context
-// does not hold its turn for ever.
+// A round has a time of its own. One that cannot run again ends unknown, with its effects undone;
+// one that notes all it does is free, and goes on with them. A handler that does not end with its
+// context does not hold its turn for ever, and has no effect any more.
 func TestARoundHasATimeOfItsOwn(t *testing.T) {
-	for _, deaf := range []bool{false, true} {
-		for _, journal := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) {
-				var runs, stopped atomic.Int32
-				goOn := make(chan struct{})
-				work := func(ctx context.Context) error {
-					if runs.Add(1) > 1 {
-						return nil
-					}
-					if deaf {
-						<-goOn
-						return nil
-					}
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-					s.Call.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
+	again := map[string]bool{"native": false, "coroutine": false, "journal": true, "resumable": true}
+	for name, again := range again {
+		for _, deaf := range []bool{false, true} {
+			inBubble(t, fmt.Sprintf("%s, deaf %t", name, deaf), func(t *testing.T) {
+				var did deeds
+				seen, goOn := &recorder{}, make(chan struct{})
+				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 					ask(s, text("seat"))
-					return tripOut{Plan: "x"}, work(s.ctx)
-				}))
-				if journal {
-					style = mrtr.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-						s.Call.OnStop("pay", func(context.Context, string, error) error { stopped.Add(1); return nil })
-						ask(s, text("seat"))
-						return tripOut{Plan: "x"}, work(s.ctx)
-					}))
-				}
-				rt := newTripRuntime(t, withStore(store.NewMemory(nil)))
-				tool := &tripTool{handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Minute})}
+					once(s, "hold", did.do("held"))
+					if did.note("runs") == 1 {
+						if !deaf {
+							<-s.ctx.Done()
+							return tripOut{}, s.ctx.Err()
+						}
+						<-goOn
+						once(s, "pay", did.do("paid by the first"))
+					}
+					return tripOut{Plan: "x"}, nil
+				})[name].OnStop(undo("hold", func() error { did.note("undone"); return nil }))
+				opts := withStore(store.NewMemory(nil))
+				opts.Listener = observe.With(seen)
+				tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, opts), style, &mrtr.HandlerOptions{Within: time.Minute})}
 				seat := tool.begin()
 				began := time.Now()
 				first := tool.answer(seat, "window")
 				require.ErrorContains(t, first.err, "1m0s")
-				if deaf {
-					require.Equal(t, 70*time.Second, time.Since(began))
+				require.Equal(t, map[bool]time.Duration{false: time.Minute, true: 70 * time.Second}[deaf], time.Since(began))
+				require.Len(t, seen.of(observe.CallStopped), 1, "told at once")
+				last := tool.answer(seat, "window")
+				if again {
+					require.Equal(t, tripReply{plan: "x"}, last)
 				} else {
-					require.Equal(t, time.Minute, time.Since(began))
-				}
-				again := tool.answer(seat, "window")
-				if journal {
-					require.Equal(t, tripReply{plan: "x"}, again)
-				} else {
-					ended(t, again.err, mrtr.OutcomeUnknown)
-					require.Equal(t, int32(1), runs.Load())
+					require.EqualError(t, last.err, first.err.Error())
+					require.Equal(t, []string{"hold"}, ended(t, last.err, mrtr.OutcomeUnknown).Undone)
 				}
 				close(goOn)
 				synctest.Wait()
-				if journal {
-					require.Zero(t, stopped.Load())
-				} else {
-					require.Equal(t, int32(1), stopped.Load())
+				runs, undone := 1, 1
+				if again {
+					runs, undone = 2, 0
 				}
+				require.Equal(t, []int{1, runs, undone, 0}, []int{did.count("held"), did.count("runs"), did.count("undone"), did.count("paid by the first")})
+				require.Len(t, seen.of(observe.CallStopped), 1)
 			})
 		}
 	}
