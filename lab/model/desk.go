@@ -196,7 +196,7 @@ func (d *desk) find(_ context.Context, idem string) (int, bool, error) {
 	return 0, false, nil
 }
 
-func (d *door) undo(c *mrtr.Call) error {
+func (d *door) undo(_ context.Context, c *mrtr.Call, u mrtr.Undo[int]) error {
 	if d.link.cut.Load() {
 		return errCut
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -110,7 +111,7 @@ func (s *site) start(at, worded int) *instance {
 	}
 	l := &link{Memory: s.store}
 	if s.store != nil && at != elsewhere {
-		o.Store = l
+		o.Durable = durable.In(l, nil)
 	}
 	rt, err := mrtr.New(o)
 	if err != nil {

@@ -47,7 +47,7 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 	complete := func(c *mrtr.Call, in shutdownIn) {
 		c.OnComplete(func(context.Context) { completed.Store(in.Call, true) })
 	}
-	linear := func(ctx context.Context, c *mrtr.Call, in shutdownIn) (shutdownOut, error) {
+	reading := func(ctx context.Context, c *mrtr.Call, in shutdownIn) (shutdownOut, error) {
 		complete(c, in)
 		v, err := linear.Ask(ctx, c, shutdownQuestion)
 		return shutdownOut{v}, err
@@ -61,9 +61,9 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 		return nil, shutdownOut{v}, nil
 	}
 	mrtr.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(native), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, linear.Coroutine(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, linear.Journal(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, linear.Resumable(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, linear.Coroutine(reading), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, linear.Journal(reading), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, linear.Resumable(reading), nil))
 	return server
 }
 
