@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,8 +75,6 @@ func byName(who mcp.Implementation, client era.Client) era.Client {
 	switch who.Name + " " + who.Version {
 	case "shows no forms 1":
 		client.Form = false
-	case "shows texts 1":
-		client.TextsOnly = true
 	case "declares too little 1":
 		client.Form, client.Era, client.Version = true, era.Modern, "9"
 	}
@@ -86,7 +83,6 @@ func byName(who mcp.Implementation, client era.Client) era.Client {
 
 var (
 	formParcel = wire.Accept(map[string]any{"to": "Ann", "floor": 3, "weight": 2.5, "gift": true, "wrap": "box", "extras": []string{"bow", "box"}})
-	textParcel = wire.Accept(map[string]any{"to": "Ann", "floor": "3", "weight": "2.5", "gift": "yes", "wrap": "A box", "extras": "bow, a box"})
 	emptyForm  = wire.Raw(`{"action":"accept","content":{}}`)
 )
 
@@ -99,7 +95,6 @@ func TestWhatAClientReallyCan(t *testing.T) {
 		cannot    = `This client cannot be asked for "parcel": it lacks form elicitation.`
 	)
 	forms := wire.Answers{"parcel": formParcel, "agreed": wire.Value(true)}
-	texts := wire.Answers{"parcel": textParcel, "agreed": wire.Value("Yes")}
 	for _, c := range []struct {
 		explanation, name string
 		capabilities      wire.Capabilities
@@ -110,9 +105,6 @@ func TestWhatAClientReallyCan(t *testing.T) {
 		missing           bool
 	}{
 		{"fills in forms", "", wire.Everything, nil, forms, sent, 1, false},
-		{"shows texts", "shows texts", wire.Everything, nil, texts, sent, 1, false},
-		{"shows texts, and one cannot be read", "shows texts", wire.FormOnly, wire.Accept(map[string]any{"to": "Ann", "floor": "third", "gift": ""}), texts, sent, 2, false},
-		{"shows texts, and all are left empty", "shows texts", wire.FormOnly, wire.Accept(map[string]any{"to": "", "floor": "", "gift": "", "wrap": ""}), texts, sent, 2, false},
 		{"accepts what it does not show", "", wire.Everything, nil, wire.Answers{"parcel": emptyForm}, emptyText, 2, false},
 		{"accepts it once", "", wire.Everything, emptyForm, forms, sent, 2, false},
 		{"declares nothing", "", wire.Nothing, nil, nil, cannot, 0, true},
@@ -142,7 +134,6 @@ func TestWhatAClientReallyCan(t *testing.T) {
 						if q.Key != "agreed" {
 							asked++
 						}
-						require.Equal(t, c.name == "shows texts", !containsAny(string(q.Schema), `"integer"`, `"boolean"`, `"enum"`, `"oneOf"`, `"array"`), string(q.Schema))
 					}
 					require.Equal(t, c.asked, asked)
 					switch {
@@ -163,15 +154,6 @@ func TestWhatAClientReallyCan(t *testing.T) {
 	}
 }
 
-func containsAny(text string, parts ...string) bool {
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
-}
-
 // A legacy client that drops its questions is waited for as long as Options.Bridge says. A
 // modern one that does so never calls again: nothing runs meanwhile, and a held handler
 // waits for FrameTTL.
@@ -187,37 +169,6 @@ func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
 	}
 }
 
-// A round that is answered by texts leaves the state that a form leaves: one state answered
-// both ways gives an effect one key.
-func TestTextsLeaveTheSameKey(t *testing.T) {
-	for _, name := range []string{"native", "journal", "steps", "given"} {
-		t.Run(name, func(t *testing.T) {
-			var idems []string
-			style := sending(func(idem string) { idems = append(idems, idem) })[name]
-			rt, _ := newRuntime(t, &mrtr.Options{Narrow: byName})
-			server := serveStyle(rt, style, &mrtr.HandlerOptions{Unstored: true})
-			forms, texts := connect(t, server, nil), connect(t, server, &wire.Options{Name: "shows texts"})
-			begun := send(t, forms, wire.Request{Name: "tool"})
-			for _, way := range []struct {
-				client        *wire.Client
-				parcel, agree wire.Answer
-			}{{forms, formParcel, wire.Value(true)}, {texts, textParcel, wire.Value("yes")}} {
-				reply := begun
-				for reply.State != "" {
-					answers := map[string]any{}
-					for _, q := range reply.Asks {
-						answers[q.Key] = map[string]wire.Answer{"parcel": way.parcel, "agreed": way.agree}[q.Key](q)
-					}
-					reply = send(t, way.client, wire.Request{Name: "tool", State: reply.State, Responses: answers})
-				}
-				require.Nil(t, reply.Error)
-			}
-			require.Len(t, idems, 2)
-			require.Equal(t, idems[0], idems[1])
-		})
-	}
-}
-
 // Code that asks a session by AskOver heeds the hook too, and what a hook breaks is refused.
 func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
 	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
@@ -229,7 +180,6 @@ func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
 	out := call(t, connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows no forms"}), wire.Answers{"*": formParcel})
 	failsWith(t, out, `This client cannot be asked for "parcel": it lacks form elicitation.`)
 	require.Empty(t, out.Questions)
-	said(t, call(t, connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows texts"}), wire.Answers{"*": textParcel}), "Ann")
 
 	rt, seen := newRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
 	failsWith(t, call(t, connect(t, serveTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")

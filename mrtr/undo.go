@@ -16,9 +16,9 @@ type Undo[T any] struct {
 	Why     error  // what ended the call
 }
 
-// Found, returned by the undo of an effect in doubt, says that the effect was found and undone,
+// ErrFound, returned by the undo of an effect in doubt, says that the effect was found and undone,
 // or found not to have happened. After a nil it stays unknown whether it happened.
-var Found = errors.New("mrtr: the effect in doubt was found, and does not stand")
+var ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
 
 // Undoing undoes the effect under one key. UndoOf makes one.
 type Undoing struct {
@@ -114,7 +114,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	began := time.Now()
 	failed := guard(func() error {
 		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
-		end.doubt = err != nil && !errors.Is(err, Found) && inDoubt(ctx, err)
+		end.doubt = err != nil && !errors.Is(err, ErrFound) && inDoubt(ctx, err)
 		return err
 	})
 	about := Entry{Took: time.Since(began)}
@@ -123,7 +123,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 		if end.doubt = u.InDoubt; end.doubt {
 			about.Reason = "nobody knows whether the effect happened"
 		}
-	case errors.Is(failed, Found):
+	case errors.Is(failed, ErrFound):
 	case end.doubt:
 		about.Err, about.Reason = failed, "nobody knows whether it was undone"
 	default:

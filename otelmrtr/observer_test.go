@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -37,7 +39,7 @@ type seen struct {
 	observer *otelmrtr.Observer
 }
 
-func observe(t *testing.T, opts mrtr.Options) seen {
+func observed(t *testing.T, opts mrtr.Options) seen {
 	t.Helper()
 	s := seen{t: t, spans: tracetest.NewInMemoryExporter(), reader: metric.NewManualReader()}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
@@ -46,7 +48,7 @@ func observe(t *testing.T, opts mrtr.Options) seen {
 		TracerProvider: provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader)), Keys: []string{"seat", "reserve"},
 	})
 	require.NoError(t, err)
-	s.observer, opts.Observer = observer, observer
+	s.observer, opts.Listener = observer, observe.With(observer)
 	s.rt, err = mrtr.New(&opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.rt.Close()) })
@@ -86,7 +88,7 @@ func native(end func(ctx context.Context) error) mrtr.Style[trip, seat] {
 }
 
 func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
-	s := observe(t, mrtr.Options{})
+	s := observed(t, mrtr.Options{})
 	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
 		if _, ok := mrtr.Answer(c, where); !ok {
 			return mrtr.Need(where), seat{}, nil
@@ -114,7 +116,7 @@ func TestAFaultIsAnErrorWithoutItsText(t *testing.T) {
 
 // The user may end a call: nothing is wrong then.
 func TestADeclineIsNoError(t *testing.T) {
-	s := observe(t, mrtr.Options{})
+	s := observed(t, mrtr.Options{})
 	h := mrtr.Tool(s.rt, native(nil), nil)
 	res, _, err := h(t.Context(), request("", "", ""), trip{})
 	require.NoError(t, err)
@@ -131,7 +133,7 @@ func TestADeclineIsNoError(t *testing.T) {
 
 func TestRefusalsAreCountedByReason(t *testing.T) {
 	refuses := false
-	s := observe(t, mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) {
+	s := observed(t, mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) {
 		if refuses {
 			return "", errors.New("secret")
 		}
@@ -161,7 +163,7 @@ func TestRefusalsAreCountedByReason(t *testing.T) {
 // A round whose client has left is counted when that happens, and again when it ends.
 func TestARoundWhoseClientLeaves(t *testing.T) {
 	goOn, began := make(chan struct{}), make(chan struct{})
-	s := observe(t, mrtr.Options{Store: store.NewMemory(nil)})
+	s := observed(t, mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 	stop, err := s.observer.Watch(s.rt, "main")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, stop()) }()
@@ -191,7 +193,7 @@ func TestARoundWhoseClientLeaves(t *testing.T) {
 }
 
 func TestOutcomesOfTheStore(t *testing.T) {
-	s := observe(t, mrtr.Options{Store: store.NewMemory(nil)})
+	s := observed(t, mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 	h := mrtr.Tool(s.rt, native(func(context.Context) error { return nil }), nil)
 	res, _, err := h(t.Context(), request("", "", ""), trip{})
 	require.NoError(t, err)

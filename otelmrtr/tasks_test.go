@@ -15,7 +15,7 @@ import (
 // The rounds of a task are known by their attribute, and its gauges say that it is open
 // until it ends.
 func TestTheRoundsOfATask(t *testing.T) {
-	s := observe(t, mrtr.Options{})
+	s := observed(t, mrtr.Options{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	goOn, began := make(chan struct{}), make(chan struct{})
 	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(s.rt, native(func(context.Context) error {

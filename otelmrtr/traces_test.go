@@ -203,7 +203,7 @@ func TestATraceCostsItsOwnBytes(t *testing.T) {
 	}
 	tracing := otelmrtr.Options{TracerProvider: sdktrace.NewTracerProvider()}
 	alone := length(nil, request("", "", parent))
-	require.LessOrEqual(t, alone, 420)
+	require.LessOrEqual(t, alone, 450)
 	require.Equal(t, alone, length(observer(otelmrtr.Options{}), request("", "", "")), "metrics alone")
 	require.Equal(t, alone+88, length(observer(tracing), request("", "", "")))
 	require.Equal(t, alone+88, length(observer(tracing), request("", "", parent)))
@@ -211,7 +211,7 @@ func TestATraceCostsItsOwnBytes(t *testing.T) {
 
 // An effect in doubt is an error of its own and of its round, with the effect's name.
 func TestADoubtIsAnError(t *testing.T) {
-	s := observe(t, mrtr.Options{})
+	s := observed(t, mrtr.Options{})
 	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
 		_, _ = mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{}, io.EOF })
 		return nil, seat{"none"}, nil // it completes all the same

@@ -106,7 +106,7 @@ func (o *Options) stop(web *http.Server, front *mcphttp.Handler) error {
 	defer cancel()
 	var errs []error
 	if o.tasks != nil {
-		errs = append(errs, o.tasks.Close())
+		errs = append(errs, o.tasks.Drain(ctx))
 	}
 	if o.Runtime != nil {
 		errs = append(errs, o.Runtime.Drain(ctx))

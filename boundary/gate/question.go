@@ -69,10 +69,7 @@ const (
 //
 // An Options.Message that hides a secret replaces it in the arguments, and calls Describe.
 func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
-	title := tool.Title
-	if title == "" && tool.Annotations != nil {
-		title = tool.Annotations.Title
-	}
+	title := title(tool)
 	var b strings.Builder
 	if b.WriteString("Allow the call of "); title != "" && title != tool.Name {
 		b.WriteString(quoted(title, maxName) + " (" + plain(tool.Name) + ")?")
@@ -104,6 +101,14 @@ func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
 		fmt.Fprintf(&b, "\nnot shown: %d values", more)
 	}
 	return b.String()
+}
+
+// title is a tool's title as people read it.
+func title(tool *mcp.Tool) string {
+	if tool.Title == "" && tool.Annotations != nil {
+		return tool.Annotations.Title
+	}
+	return tool.Title
 }
 
 // decoded reads arguments, and keeps the digits of numbers. Absent ones are none.

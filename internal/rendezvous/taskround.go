@@ -19,6 +19,7 @@ type TaskPolicy struct {
 type TaskRound struct {
 	declared chan struct{} // closed when policy is set
 	policy   TaskPolicy
+	kept     bool
 	declare  sync.Once
 	detached chan struct{}
 	detach   sync.Once
@@ -34,10 +35,11 @@ func NewTaskRound() *TaskRound {
 	return &TaskRound{declared: make(chan struct{}), detached: make(chan struct{})}
 }
 
-// Declare tells the policy of the round's handler.
-func (r *TaskRound) Declare(p TaskPolicy) {
+// Declare tells the policy of the round's handler, and whether its rounds are kept: then another
+// instance can ask for one that was cut off.
+func (r *TaskRound) Declare(p TaskPolicy, kept bool) {
 	r.declare.Do(func() {
-		r.policy = p
+		r.policy, r.kept = p, kept
 		close(r.declared)
 	})
 }
@@ -49,6 +51,16 @@ func (r *TaskRound) Declared() <-chan struct{} { return r.declared }
 func (r *TaskRound) Policy() TaskPolicy {
 	<-r.declared
 	return r.policy
+}
+
+// Kept reports whether the rounds of the call are known to be kept.
+func (r *TaskRound) Kept() bool {
+	select {
+	case <-r.declared:
+		return r.kept
+	default:
+		return false
+	}
 }
 
 // Detach makes the call a task from here on.

@@ -183,6 +183,7 @@ func TestBoundaryTellsOfAnEffect(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, out.IsError)
 				require.Equal(t, effects[name], boundedReport(t, out.Reply).Effect)
+				require.Equal(t, 1, strings.Count(string(out.Result), "do not call the tool again without checking"), "said once: %s", out.Result)
 				require.Equal(t, client.Requests("tools/call"), entered, "an effect is not run again")
 			})
 		}
