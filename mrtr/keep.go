@@ -37,6 +37,7 @@ type Turn struct {
 	Within      time.Duration // that the round has
 	Cancel      bool          // the end of the request reaches the round also when it is kept
 	Noted       bool          // the round writes its effects down from the start
+	Since       time.Time     // when the answers came, where that decides about one of them
 	Handler     Recorder
 }
 
@@ -58,6 +59,8 @@ type Notes interface {
 	// reports whether it was cut off.
 	Left() []byte
 	CutOff() bool
+	// Since is that of the Turn which was claimed first.
+	Since() time.Time
 	// Begun writes down the effects of the round, one of which is about to begin. With an
 	// error it must not.
 	Begun(ctx context.Context) error
@@ -125,6 +128,7 @@ type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }
 func (noNotes) CutOff() bool                { return false }
+func (noNotes) Since() time.Time            { return time.Time{} }
 func (noNotes) Begun(context.Context) error { return nil }
 func (noNotes) Ended()                      {}
 func (noNotes) Watch(Effects)               {}

@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -100,16 +103,16 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 							value = wire.Accept(map[string]any{})
 						}
 						for _, late := range []bool{false, true} {
-							answer, want, how := after(deadline/2, value), k.answered, mrtr.AnswerAccepted
+							answer, want, how := after(deadline/2, value), k.answered, mrtr.HowAccepted
 							if late {
-								answer, want, how = w.silent, k.silent, mrtr.AnswerSilence
+								answer, want, how = w.silent, k.silent, mrtr.HowSilence
 								if answer == nil {
 									answer = after(2*deadline, value)
 								}
 							}
 							o := &mrtr.Options{}
 							if stored {
-								o.Store = store.NewMemory(nil)
+								o.Durable = durable.In(store.NewMemory(nil), nil)
 							}
 							rt, seen := newRuntime(t, o)
 							effects := 0
@@ -127,7 +130,7 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 								said(t, out, want)
 								require.Equal(t, 1, effects)
 							}
-							answers := seen.of(mrtr.QuestionAnswered)
+							answers := seen.of(observe.QuestionAnswered)
 							require.Len(t, answers, 1)
 							require.Equal(t, how, answers[0].Answer)
 							time.Sleep(2 * deadline) // until whoever is too late has answered
@@ -175,7 +178,7 @@ func TestSilenceOverTheSession(t *testing.T) {
 			} else {
 				said(t, out, c.silent)
 			}
-			require.Equal(t, mrtr.AnswerSilence, seen.of(mrtr.QuestionAnswered)[0].Answer)
+			require.Equal(t, mrtr.HowSilence, seen.of(observe.QuestionAnswered)[0].Answer)
 		})
 	}
 }
@@ -201,7 +204,8 @@ func yesToAll(asked tripReply) mcp.InputResponseMap {
 }
 
 // A request that is sent again comes later, and at another instance. It gets what its round
-// came to, however its answers would be judged by now; and other answers get nothing.
+// came to, however its answers would be judged by now; and other answers, and an answer where
+// silence was one, get nothing.
 func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
 	paid, not := tripReply{plan: "paid"}, tripReply{plan: "not paid"}
 	for explanation, c := range map[string]struct {
@@ -214,7 +218,7 @@ func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
 		"no in time, and again":       {declining, declining, false, not, false},
 		"yes in time, then nothing":   {yesToAll, noAnswers, false, paid, true},
 		"yes in time, then no":        {yesToAll, declining, false, paid, true},
-		"nothing in time, then yes":   {noAnswers, yesToAll, true, not, false},
+		"nothing in time, then yes":   {noAnswers, yesToAll, true, not, true},
 		"yes too late, and again":     {yesToAll, yesToAll, true, not, false},
 		"nothing too late, and again": {noAnswers, noAnswers, true, not, false},
 		"no too late, and again":      {declining, declining, true, not, false},
@@ -250,28 +254,85 @@ func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
 
 func noAnswers(tripReply) mcp.InputResponseMap { return nil }
 
-// A yes in time counts, also where the instance stops in the middle and the repeat that goes on
-// comes after the deadline.
+// An answer in time counts, also where the instance stops in the middle, wherever that is, and the
+// repeat that goes on comes after the deadline. Which answers were in time is decided once.
 func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
+	size := mrtr.Elicit[string]("size", "How much?").Within(deadline)
 	for _, style := range []string{"journal", "resumable"} {
-		inBubble(t, style, func(t *testing.T) {
-			var did deeds
-			memory := store.NewMemory(nil)
-			serve := func(i *instance) *tripTool {
-				return newTrip(newTripRuntime(t, &mrtr.Options{Store: i, Observer: i}), everyStyle(confirmedTrip(i, &did))[style], "")
+		for _, place := range []string{afterClaim, effectNoted} {
+			for _, late := range []bool{false, true} {
+				if late && place == effectNoted { // it has none
+					continue
+				}
+				inBubble(t, fmt.Sprintf("%s, %s, late %t", style, place, late), func(t *testing.T) {
+					var did deeds
+					memory := store.NewMemory(nil)
+					serve := func(i *instance) *tripTool {
+						return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)}), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+							sure := mrtr.Confirm("q", "Pay?").Within(2 * deadline)
+							need := []mrtr.AnyQuestion{sure, size}
+							if err := s.Await(need...); err != nil {
+								return tripOut{}, err
+							}
+							yes, _ := mrtr.Answer(s.Call, sure)
+							much, _ := mrtr.Answer(s.Call, size)
+							if !yes {
+								return tripOut{"not paid"}, nil
+							}
+							paid := once(s, "pay", did.do("paid"))
+							i.passEnd()
+							return tripOut{paid + " " + much}, nil
+						})[style], "")
+					}
+					first, second := newInstance(memory, place), newInstance(memory, "")
+					dying, living := serve(first), serve(second)
+					asked := dying.begin()
+					answers := mcp.InputResponseMap{"q": yesToAll(tripReply{asks: []string{"q"}})["q"], "size": accept("size", "all")}
+					time.Sleep(deadline / 2)
+					if late { // for one of the two
+						time.Sleep(deadline)
+					}
+					own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, answers) })
+					time.Sleep(3 * deadline)
+					reply := living.round(t.Context(), "", asked.state, answers)
+					require.Len(t, second.events.of(observe.RoundTakenOver), 1)
+					first.goOn()
+					woken := <-own
+					if late {
+						ended(t, reply.err, mrtr.Unanswered)
+						require.EqualError(t, woken.err, reply.err.Error())
+						require.Zero(t, did.count("paid"))
+						return
+					}
+					require.Equal(t, tripReply{plan: "paid all"}, reply)
+					require.Equal(t, reply, woken)
+					require.Equal(t, 1, did.count("paid"))
+				})
 			}
-			first, second := newInstance(memory, effectNoted), newInstance(memory, "")
-			dying, living := serve(first), serve(second)
-			asked := dying.begin()
-			time.Sleep(deadline / 2)
-			own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, yesToAll(asked)) })
-			time.Sleep(2 * deadline)
-			require.Equal(t, tripReply{plan: "paid"}, living.round(t.Context(), "", asked.state, yesToAll(asked)))
-			require.Len(t, second.events.of(mrtr.RoundTakenOver), 1)
-			require.Equal(t, 1, did.count("paid"))
-			first.goOn()
-			require.Equal(t, tripReply{plan: "paid"}, <-own)
-		})
+		}
+	}
+}
+
+// The deadline of a question is judged by the clock of whichever instance gets the answer. Where
+// others share the keys, the doubt between the clocks is in the user's favour.
+func TestAnAnswerHasTheDoubtBetweenClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys *statecodec.Options
+		skew time.Duration
+	}{
+		"one process": {&statecodec.Options{Ephemeral: true}, 0},
+		"several":     {nil, statecodec.DefaultSkew},
+	} {
+		for explanation, late := range map[string]time.Duration{"in time": -1, "late": 0} {
+			inBubble(t, name+", "+explanation, func(t *testing.T) {
+				tool := newTrip(newTripRuntime(t, &mrtr.Options{State: c.keys}), everyStyle(confirmedTrip(&instance{}, &deeds{}))["journal"], "")
+				asked := tool.begin()
+				began := time.Now()
+				time.Sleep(deadline + c.skew + late*time.Millisecond - time.Since(began))
+				want := map[time.Duration]string{-1: "paid", 0: "not paid"}[late]
+				require.Equal(t, tripReply{plan: want}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
+			})
+		}
 	}
 }
 
@@ -335,7 +396,7 @@ func TestAskingAgainKeepsTheDeadline(t *testing.T) {
 			asked = tool.round(t.Context(), "", asked.state, mcp.InputResponseMap{"q": accept("q", "no boolean")})
 			require.Equal(t, []string{"q"}, asked.asks)
 		}
-		time.Sleep(deadline / 3)
+		time.Sleep(deadline/3 + tool.rt.Skew())
 		require.Equal(t, tripReply{plan: "not paid"}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
 	})
 }

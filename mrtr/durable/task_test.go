@@ -1,7 +1,9 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,8 +13,56 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
+
+// undone lists the effects that were undone, each with the reason.
+type undone struct {
+	mu  sync.Mutex
+	log []string
+}
+
+// of undoes the effect under a key, and notes its value.
+func (u *undone) of(key string) mrtr.Undoing {
+	return mrtr.UndoOf(key, func(_ context.Context, _ *mrtr.Call, what mrtr.Undo[string]) error {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.log = append(u.log, what.Value+": "+string(mrtr.ReasonOf(what.Why)))
+		return nil
+	})
+}
+
+func (u *undone) all() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.log)
+}
+
+// bookings is one handler that reserves, asks q, pays, asks r and ends, and that undoes its
+// effects, in every style.
+func bookings(did *deeds, un *undone) map[string]tripStyle {
+	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+		for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
+			once(s, part[0], did.do(part[0]))
+			ask(s, text(part[1]))
+		}
+		return tripOut{Plan: "done"}, nil
+	})
+	var b tripSteps
+	for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
+		steps.Do(&b, part[0], func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(part[0])(ctx, idem) })
+		steps.Always(&b, text(part[1]))
+	}
+	b.End(ends("done"))
+	styles["steps"] = b.MustBuild()
+	for name, style := range styles {
+		styles[name] = style.OnStop(un.of("reserve"), un.of("pay"))
+	}
+	return styles
+}
 
 var taskPolicy = mrtr.TaskPolicy{AtOnce: true}
 
@@ -29,7 +79,7 @@ func eachTaskMemory(t *testing.T, test func(t *testing.T, rt func(testing.TB) *m
 			test(t, func(t testing.TB) *mrtr.Runtime {
 				o := &mrtr.Options{}
 				if stored {
-					o.Store = &hookedStore{Memory: records, scope: store.Machine}
+					o.Durable = durable.In(shared{records}, nil)
 				}
 				return newTripRuntime(t, o)
 			})
@@ -38,8 +88,23 @@ func eachTaskMemory(t *testing.T, test func(t *testing.T, rt func(testing.TB) *m
 }
 
 // taskRequest makes a request as package tasks does.
-func (tool *tripTool) taskRequest(r *rendezvous.TaskRound, before tripReply, answers mcp.InputResponseMap) tripReply {
-	return tool.round(rendezvous.WithTaskRound(context.Background(), r), "", before.state, answers)
+func (tool *tripTool) taskRequest(ctx context.Context, before tripReply, answers mcp.InputResponseMap) tripReply {
+	return tool.round(rendezvous.WithTaskRound(ctx, rendezvous.NewTaskRound()), "", before.state, answers)
+}
+
+// taskCancelled is the cause by which a task ends its call.
+type taskCancelled struct{}
+
+func (taskCancelled) Error() string { return "cancelled" }
+func (taskCancelled) EndsCall() error {
+	return &mrtr.Error{Reason: mrtr.Cancelled, Detail: "the task was cancelled"}
+}
+
+// cancelled is the context of a request that ends its call.
+func cancelled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(taskCancelled{})
+	return ctx
 }
 
 func TestAPolicyForTasksNamesOneWay(t *testing.T) {
@@ -77,27 +142,27 @@ func TestAToolThatRequiresTasksRefusesTheOthers(t *testing.T) {
 func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
 	cells := 0
 	eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {
-		for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		for name := range bookings(nil, nil) {
 			cells++
 			t.Run(name, func(t *testing.T) {
 				var did deeds
 				var un undone
 				rt := newRuntime(t)
-				tool := newTaskTrip(rt, stopStyles(&did, &un, nil)[name])
-				first := rendezvous.NewTaskRound(false)
-				empty := tool.taskRequest(first, tripReply{}, nil)
+				tool := newTaskTrip(rt, bookings(&did, &un)[name])
+				first := rendezvous.NewTaskRound()
+				empty := tool.round(rendezvous.WithTaskRound(t.Context(), first), "", "", nil)
 				require.NoError(t, empty.err)
 				require.Empty(t, empty.asks)
 				require.NotEmpty(t, empty.state)
 				require.Equal(t, rendezvous.TaskPolicy{AtOnce: true}, first.Policy())
 				require.Zero(t, did.count("reserve"))
-				last := tool.taskRequest(rendezvous.NewTaskRound(false), empty, nil)
+				last := tool.taskRequest(t.Context(), empty, nil)
 				require.Equal(t, []string{"q"}, last.asks)
-				if remembers, _, _ := rt.Remembers(); remembers != nil {
-					require.Equal(t, last, tool.taskRequest(rendezvous.NewTaskRound(false), empty, nil))
+				if durable.Of(rt) != nil {
+					require.Equal(t, last, tool.taskRequest(t.Context(), empty, nil))
 				}
 				for last.asks != nil {
-					last = tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x"))
+					last = tool.taskRequest(t.Context(), last, accepting(last, "x"))
 					require.NoError(t, last.err)
 				}
 				require.Equal(t, "done", last.plan)
@@ -107,7 +172,6 @@ func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
 		}
 	})
 	require.Equal(t, 10, cells)
-	t.Logf("%d cells", cells)
 }
 
 // A task that is cancelled while it waits is ended by one more round, which undoes the effects
@@ -115,28 +179,26 @@ func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
 func TestATaskIsCancelledWhileItWaits(t *testing.T) {
 	cells := 0
 	eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {
-		for name := range stopStyles(&deeds{}, &undone{}, nil) {
+		for name := range bookings(nil, nil) {
 			for answered := range 3 {
 				cells++
 				t.Run(name, func(t *testing.T) {
 					var did deeds
 					var un undone
 					rt := newRuntime(t)
-					tool := newTaskTrip(rt, stopStyles(&did, &un, nil)[name])
-					last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
+					tool := newTaskTrip(rt, bookings(&did, &un)[name])
+					last := tool.taskRequest(t.Context(), tripReply{}, nil)
 					for range answered {
-						last = tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x"))
+						last = tool.taskRequest(t.Context(), last, accepting(last, "x"))
 						require.NoError(t, last.err)
 					}
-					ending := rendezvous.NewTaskRound(true)
-					end := tool.taskRequest(ending, last, nil)
+					end := tool.taskRequest(cancelled(t), last, nil)
 					ended(t, end.err, mrtr.Cancelled)
 					require.Contains(t, end.err.Error(), "the task was cancelled")
-					require.True(t, ending.Ended())
 					want := [][]string{nil, {"reserve: cancelled"}, {"pay: cancelled", "reserve: cancelled"}}[answered]
 					require.Equal(t, want, un.all())
-					if remembers, _, _ := rt.Remembers(); remembers != nil {
-						require.EqualError(t, tool.taskRequest(rendezvous.NewTaskRound(true), last, nil).err, end.err.Error())
+					if durable.Of(rt) != nil {
+						require.EqualError(t, tool.taskRequest(cancelled(t), last, nil).err, end.err.Error())
 						require.Equal(t, want, un.all())
 					}
 				})
@@ -144,7 +206,6 @@ func TestATaskIsCancelledWhileItWaits(t *testing.T) {
 		}
 	})
 	require.Equal(t, 30, cells)
-	t.Logf("%d cells", cells)
 }
 
 // A task that is cancelled at work cancels its handler's context. The call ends when the
@@ -158,9 +219,8 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 				inBubble(t, name, func(t *testing.T) {
 					var did deeds
 					var un undone
-					styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+					style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 						once(s, "reserve", did.do("reserve"))
-						s.OnStop("reserve", func(_ context.Context, _ string, err error) error { un.note("reserve", err); return nil })
 						select {
 						case <-s.ctx.Done():
 							if obeys {
@@ -169,30 +229,27 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 						case <-time.After(time.Hour):
 						}
 						return tripOut{Plan: "done"}, nil
-					})
-					tool := newTaskTrip(newRuntime(t), styles[name])
-					last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
-					round := rendezvous.NewTaskRound(false)
-					done := underWay(func() tripReply { return tool.taskRequest(round, last, nil) })
+					})[name].OnStop(un.of("reserve"))
+					tool := newTaskTrip(newRuntime(t), style)
+					last := tool.taskRequest(t.Context(), tripReply{}, nil)
+					ctx, cancel := context.WithCancelCause(t.Context())
+					done := underWay(func() tripReply { return tool.taskRequest(ctx, last, nil) })
 					synctest.Wait()
 					require.Equal(t, 1, did.count("reserve"))
-					round.Cancel()
+					cancel(taskCancelled{})
 					end := <-done
 					if !obeys {
 						require.Equal(t, tripReply{plan: "done"}, end)
 						require.Empty(t, un.all())
 						return
 					}
-					ended(t, end.err, mrtr.Cancelled)
-					require.True(t, round.Ended())
-					require.Equal(t, []string{"reserve: cancelled"}, un.all())
 					require.Equal(t, []string{"reserve"}, ended(t, end.err, mrtr.Cancelled).Undone)
+					require.Equal(t, []string{"reserve: cancelled"}, un.all())
 				})
 			}
 		})
 	}
 	require.Equal(t, 16, cells)
-	t.Logf("%d cells", cells)
 }
 
 // A round that was cancelled and cut off is ended by whoever takes the task over, with the
@@ -202,16 +259,16 @@ func TestATaskIsEndedAfterItsInstance(t *testing.T) {
 		var did deeds
 		var un undone
 		records := store.NewMemory(nil)
-		style := stopStyles(&did, &un, nil)["journal"]
+		style := bookings(&did, &un)["journal"]
 		first, second := newInstance(records, afterClaim), newInstance(records, "")
-		tool := newTaskTrip(newTripRuntime(t, &mrtr.Options{Store: first, Observer: first}), style)
-		other := newTaskTrip(newTripRuntime(t, &mrtr.Options{Store: second}), style)
-		last := tool.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
-		last = other.taskRequest(rendezvous.NewTaskRound(false), last, nil)
+		tool := newTaskTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(first, nil), Listener: observe.With(first)}), style)
+		other := newTaskTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(second, nil)}), style)
+		last := tool.taskRequest(t.Context(), tripReply{}, nil)
+		last = other.taskRequest(t.Context(), last, nil)
 		require.Equal(t, []string{"q"}, last.asks)
-		left := underWay(func() tripReply { return tool.taskRequest(rendezvous.NewTaskRound(false), last, accepting(last, "x")) })
+		left := underWay(func() tripReply { return tool.taskRequest(t.Context(), last, accepting(last, "x")) })
 		<-first.stopped
-		end := other.taskRequest(rendezvous.NewTaskRound(true), last, accepting(last, "x"))
+		end := other.taskRequest(cancelled(t), last, accepting(last, "x"))
 		ended(t, end.err, mrtr.Cancelled)
 		require.Equal(t, []string{"reserve: cancelled"}, un.all())
 		first.goOn()
@@ -223,23 +280,22 @@ func TestATaskIsEndedAfterItsInstance(t *testing.T) {
 func TestDetachIsAStepOfNoShape(t *testing.T) {
 	list := func(detaches bool) tripStyle {
 		var b tripSteps
-		mrtr.AskQuestion(&b, "q", text("q"))
+		steps.Always(&b, text("q"))
 		if detaches {
 			b.Detach()
 		}
-		mrtr.AskQuestion(&b, "r", text("r"))
+		steps.Always(&b, text("r"))
 		b.End(ends("done"))
 		return mustBuild(t, &b)
 	}
-	rt := newTripRuntime(t, nil)
-	before := newTaskTrip(rt, list(false))
-	last := before.taskRequest(rendezvous.NewTaskRound(false), tripReply{}, nil)
-	last = before.taskRequest(rendezvous.NewTaskRound(false), last, nil)
+	before := newTaskTrip(newTripRuntime(t, nil), list(false))
+	last := before.taskRequest(t.Context(), tripReply{}, nil)
+	last = before.taskRequest(t.Context(), last, nil)
 	require.Equal(t, []string{"q"}, last.asks)
 
 	tool := newTaskTrip(newTripRuntime(t, nil), list(true))
-	round := rendezvous.NewTaskRound(false)
-	last = tool.taskRequest(round, last, accepting(last, "x"))
+	round := rendezvous.NewTaskRound()
+	last = tool.round(rendezvous.WithTaskRound(t.Context(), round), "", last.state, accepting(last, "x"))
 	require.Equal(t, []string{"r"}, last.asks)
 	select {
 	case <-round.Detached():

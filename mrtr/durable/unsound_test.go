@@ -1,4 +1,4 @@
-package mrtr_test
+package durable_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -21,17 +23,22 @@ func (e *soldOut) Error() string { return e.what + " is sold out" }
 type moody struct{}
 
 func (moody) Error() string            { return "moody" }
-func (moody) ToolErrorRetryable() bool { panic(canary) }
+func (moody) ToolErrorRetryable() bool { panic("moody") }
+
+// sour is an output that panics when it is read.
+type sour struct{}
+
+func (sour) MarshalJSON() ([]byte, error) { panic("sour") }
 
 // badlyEnded are handlers whose error or result panics when it is read.
-func badlyEnded() map[string]mrtr.LinearFunc[tripIn, sour] {
-	ending := func(end func() (sour, error)) mrtr.LinearFunc[tripIn, sour] {
+func badlyEnded() map[string]linear.Func[tripIn, sour] {
+	ending := func(end func() (sour, error)) linear.Func[tripIn, sour] {
 		return linearOf(func(s *stage, _ tripIn) (sour, error) {
 			ask(s, text("q"))
 			return end()
 		})
 	}
-	return map[string]mrtr.LinearFunc[tripIn, sour]{
+	return map[string]linear.Func[tripIn, sour]{
 		"an error that is a nil pointer": ending(func() (sour, error) { var none *soldOut; return sour{}, none }),
 		"an error that panics":           ending(func() (sour, error) { return sour{}, moody{} }),
 		"a result that panics":           ending(func() (sour, error) { return sour{}, nil }),
@@ -59,8 +66,8 @@ func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 			shared := shared{store.NewMemory(nil)}
 			var tools [2]mcp.ToolHandlerFor[tripIn, sour]
 			for i := range tools {
-				rt := newTripRuntime(t, &mrtr.Options{Store: shared})
-				tools[i] = mrtr.Tool(rt, mrtr.Resumable(handler), nil)
+				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(shared, nil)})
+				tools[i] = mrtr.Tool(rt, linear.Resumable(handler), nil)
 			}
 			for _, at := range []int{0, 1} { // where the frame is, and elsewhere
 				asked, err := sendSour(tools[0], "")
@@ -80,7 +87,7 @@ func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 // Without a store too, go-sdk gets an error that it can read.
 func TestAnErrorThatIsANilPointerEndsItsCall(t *testing.T) {
 	rt := newTripRuntime(t, nil)
-	handler := mrtr.Tool(rt, mrtr.Journal(badlyEnded()["an error that is a nil pointer"]), nil)
+	handler := mrtr.Tool(rt, linear.Journal(badlyEnded()["an error that is a nil pointer"]), nil)
 	asked, err := sendSour(handler, "")
 	require.NoError(t, err)
 	_, err = sendSour(handler, asked.RequestState)
