@@ -2,7 +2,6 @@ package statecodec_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -14,46 +13,6 @@ import (
 
 	"github.com/mrtr-go/sdk/statecodec"
 )
-
-func TestOnlyReadableTokensShowTheirPayload(t *testing.T) {
-	payload := []byte("the answer is imperial")
-	shown := func(token string) string {
-		return string(must(base64.RawURLEncoding.DecodeString(token[:len(token)-22])))
-	}
-	require.Contains(t, shown(must(newCodec(statecodec.Options{Readable: true}).Seal(fullBinding, payload))), string(payload))
-	c := newCodec(statecodec.Options{})
-	first, second := must(c.Seal(fullBinding, payload)), must(c.Seal(fullBinding, payload))
-	require.NotContains(t, shown(first), string(payload))
-	require.NotEqual(t, first[28:], second[28:], "a nonce was used twice")
-}
-
-func TestTokenOpensForItsBindingAlone(t *testing.T) {
-	others := map[string]func(*statecodec.Binding){
-		"method":        func(b *statecodec.Binding) { b.Method = "prompts/get" },
-		"target":        func(b *statecodec.Binding) { b.Target = "weather_steps" },
-		"arguments":     func(b *statecodec.Binding) { b.Arguments = []byte(`{"location":"Lisbon"}`) },
-		"no arguments":  func(b *statecodec.Binding) { b.Arguments = nil },
-		"principal":     func(b *statecodec.Binding) { b.Principal = "user-2" },
-		"no principal":  func(b *statecodec.Binding) { b.Principal = "" },
-		"audience":      func(b *statecodec.Binding) { b.Audience = "https://other.example" },
-		"session":       func(b *statecodec.Binding) { b.Session = "s-2" },
-		"fields moved":  func(b *statecodec.Binding) { b.Method, b.Target = "tools/callw", "eather_native" },
-		"fields traded": func(b *statecodec.Binding) { b.Principal, b.Session = b.Session, b.Principal },
-	}
-	for name, opts := range everySetting {
-		c := newCodec(opts)
-		token := must(c.Seal(fullBinding, []byte("x")))
-		for field, change := range others {
-			other := fullBinding
-			change(&other)
-			_, err := c.Open(other, token)
-			requireRefused(t, statecodec.ReasonForged, err, "%s: other %s", name, field)
-		}
-		_, err := c.For("store").Open(fullBinding, token)
-		requireRefused(t, statecodec.ReasonForged, err, "%s: other purpose", name)
-		requireOpens(t, c.For("store").For(""), token, "a purpose replaces the one before")
-	}
-}
 
 func TestATokenLivesItsTime(t *testing.T) {
 	for lifetime, opts := range map[time.Duration]statecodec.Options{
@@ -115,6 +74,8 @@ func TestAppendOpen(t *testing.T) {
 			payload := bytes.Repeat([]byte{0xa5}, size)
 			token := must(c.Seal(fullBinding, payload))
 			require.Equal(t, payload, must(c.Open(fullBinding, token)))
+			require.Equal(t, readable, token == must(c.Seal(fullBinding, payload)), "a nonce is used once")
+			requireOpens(t, c.For("store").For(""), token, "a purpose replaces the one before")
 			memory := make([]byte, 3000)
 			copy(memory, "before")
 			opened, err := c.AppendOpen(memory[:6], fullBinding, token)
@@ -127,7 +88,9 @@ func TestAppendOpen(t *testing.T) {
 			require.Equal(t, "before", string(opened))
 
 			allocated := testing.AllocsPerRun(100, func() { must(c.AppendOpen(memory[:0], fullBinding, token)) })
-			if size <= 100 && !raceEnabled {
+			forged := altered(token, 30)
+			allocated += testing.AllocsPerRun(100, func() { _, _ = c.Open(fullBinding, forged) })
+			if size <= 100 && !raceEnabled { // the race detector makes sync.Pool forget at random
 				require.Zero(t, allocated, "%d bytes", size)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
 	"strings"
 
 	"github.com/mrtr-go/sdk/statecodec"
@@ -69,21 +68,6 @@ func ExampleKeyring() {
 	// opens: true
 	// opens: true
 	// opens: false
-}
-
-func ExampleKeysFromEnv() {
-	newest, older := statecodec.GenerateKey(), statecodec.GenerateKey()
-	os.Setenv("WEATHER_STATE_KEYS", newest.Text()+","+older.Text())
-	defer os.Unsetenv("WEATHER_STATE_KEYS")
-
-	keys, err := statecodec.KeysFromEnv("WEATHER_STATE_KEYS")
-	fmt.Println(len(keys), err, keys[0].ID() == newest.ID())
-
-	_, err = statecodec.KeysFromEnv("WEATHER_KEYS")
-	fmt.Println(err)
-	// Output:
-	// 2 <nil> true
-	// statecodec: environment variable WEATHER_KEYS holds no key: 32 random bytes in base64 are one, such as openssl rand -base64 32 prints
 }
 
 // Whoever routes requests reads the name of the instance without a key. The name is
