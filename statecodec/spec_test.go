@@ -23,7 +23,7 @@ import (
 // with nothing of the package's. It favours being plainly right: HKDF by hand, numbers as
 // text, JSON by the standard library. lab/interop has an opener of the same page.
 
-type specKeys struct{ prk, id, mac, cipher []byte }
+type specKeys struct{ prk, mac, cipher []byte }
 
 func specHMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
@@ -48,29 +48,14 @@ func specDerive(secret []byte, purpose string, flags byte, principal, session st
 		info = append(info, specField(session)...)
 	}
 	first := specHMAC(prk, info, []byte{1})
-	return specKeys{
-		prk:    prk,
-		id:     specHMAC(prk, []byte("key id"), []byte{1})[:4],
-		mac:    first,
-		cipher: specHMAC(prk, first, info, []byte{2}),
-	}
+	return specKeys{prk, first, specHMAC(prk, first, info, []byte{2})}
 }
 
-func specMessage(b statecodec.Binding, text string) ([]byte, error) {
-	arguments := []byte("{}")
-	if len(b.Arguments) > 0 {
-		var err error
-		if arguments, err = specCanonical(b.Arguments); err != nil {
-			return nil, err
-		}
-	}
-	var m []byte
+func specMessage(b statecodec.Binding, canonical []byte, text string) (m []byte) {
 	for _, field := range []string{b.Method, b.Target, b.Principal, b.Audience, b.Session} {
 		m = append(m, specField(field)...)
 	}
-	m = append(m, arguments...)
-	m = append(m, 0)
-	return append(m, text...), nil
+	return slices.Concat(m, canonical, []byte{0}, []byte(text))
 }
 
 func specMillis(b []byte) time.Time {
