@@ -116,17 +116,8 @@ func relayStdio(file string, server []string) error {
 		return err
 	}
 	defer notes.Close()
-	command := exec.Command(server[0], server[1:]...)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
+	process, err := fleet.Run(exec.Command(server[0], server[1:]...))
 	if err != nil {
-		return err
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := command.Start(); err != nil {
 		return err
 	}
 	var mu sync.Mutex
@@ -150,10 +141,10 @@ func relayStdio(file string, server []string) error {
 	// Nobody waits for this one: it reads the client's pipe, which may stay open
 	// after the server has ended.
 	go func() {
-		defer stdin.Close()
-		_ = pass('>', stdin, os.Stdin)
+		defer process.In.Close()
+		_ = pass('>', process.In, os.Stdin)
 	}()
-	return errors.Join(pass('<', os.Stdout, stdout), command.Wait())
+	return errors.Join(pass('<', os.Stdout, process.Out), process.Wait())
 }
 
 // tapWebSocket puts a counting relay in front of the server and returns its

@@ -108,9 +108,9 @@ func (s *site) start(at, worded int) *instance {
 	if at == elsewhere {
 		o.Audience = "another desk"
 	}
-	l := &link{Memory: s.store}
+	l := &link{}
 	if s.store != nil && at != elsewhere {
-		o.Store = l
+		o.Store = l.to(s.store)
 	}
 	rt, err := mrtr.New(o)
 	if err != nil {
