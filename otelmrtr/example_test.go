@@ -62,24 +62,16 @@ func Example() {
 		}
 		return mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{v}, nil })
 	}), nil))
-	client, err := wire.Connect(ctx, server, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	client := connect(ctx, server)
 	defer client.Close()
 	meta := client.Meta()
 	meta["traceparent"] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	book := wire.Request{Params: map[string]any{"_meta": meta, "name": "book", "arguments": trip{To: "Lisbon"}}}
-	asked, err := client.Send(ctx, book)
-	if err != nil {
-		log.Fatal(err)
-	}
+	asked := send(ctx, client, book)
 	print(reader, "mrtr.frames.held", "mrtr.calls.waiting") // while the user is asked
 	book.Params.(map[string]any)["requestState"] = asked.State
 	book.Params.(map[string]any)["inputResponses"], _ = wire.Answers{"seat": wire.Value("window")}.Responses(asked.Asks)
-	if _, err := client.Send(ctx, book); err != nil {
-		log.Fatal(err)
-	}
+	send(ctx, client, book)
 
 	for _, span := range spans.GetSpans() { // in the order in which they ended
 		fmt.Println("span", span.Name, span.SpanContext.TraceID())
@@ -97,6 +89,22 @@ func Example() {
 	// mrtr.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=asked} 1
 	// mrtr.rounds{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book,mrtr.outcome=completed} 1
 	// mrtr.state.size{mcp.method.name=tools/call,mrtr.era=modern,mrtr.name=book} 1 recorded
+}
+
+func connect(ctx context.Context, server *mcp.Server) *wire.Client {
+	client, err := wire.Connect(ctx, server, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client
+}
+
+func send(ctx context.Context, client *wire.Client, r wire.Request) *wire.Reply {
+	reply, err := client.Send(ctx, r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return reply
 }
 
 // print prints the points of some metrics.

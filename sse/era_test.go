@@ -26,24 +26,27 @@ var declarations = map[wire.Capabilities]era.Client{
 	`{"sampling":{},"roots":{"listChanged":true}}`:      {Sampling: true, Roots: true},
 }
 
+// whoServer has a tool that notes who called it.
+func whoServer(t *testing.T, seen *era.Client, opts *mcp.ServerOptions) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "who", Version: "1"}, opts)
+	mcp.AddTool(server, &mcp.Tool{Name: "who"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+		*seen = era.ClientOf(req)
+		require.Equal(t, seen.Era, era.Of(req))
+		if asked := era.OfSession(req.Session); seen.Era == era.Legacy && asked.Era == era.Legacy {
+			asked.Version = seen.Version
+			require.Equal(t, *seen, asked)
+		}
+		return nil, nil, nil
+	})
+	return server
+}
+
 // A session that requested an earlier revision is legacy where a question can reach its
 // client, whatever its requests claim: there is a connection or a session with an id. Any
 // other request is modern if its own _meta says so. Nobody can ask the rest.
 func TestWhoIsAsking(t *testing.T) {
 	var seen era.Client
-	serverOf := func(opts *mcp.ServerOptions) *mcp.Server {
-		server := mcp.NewServer(&mcp.Implementation{Name: "who", Version: "1"}, opts)
-		mcp.AddTool(server, &mcp.Tool{Name: "who"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-			seen = era.ClientOf(req)
-			require.Equal(t, seen.Era, era.Of(req))
-			if asked := era.OfSession(req.Session); seen.Era == era.Legacy && asked.Era == era.Legacy {
-				asked.Version = seen.Version
-				require.Equal(t, seen, asked)
-			}
-			return nil, nil, nil
-		})
-		return server
-	}
+	serverOf := func(opts *mcp.ServerOptions) *mcp.Server { return whoServer(t, &seen, opts) }
 	fronts := map[string]string{"memory": ""}
 	for name, opts := range map[string]*mcp.StreamableHTTPOptions{"stateful": {}, "stateless": {Stateless: true}, "nameless": {}} {
 		server := serverOf(nil)

@@ -20,47 +20,56 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
+// ask asks one question in every round.
+func ask(key string, q mcp.InputRequest) handler {
+	return func(string, mcp.InputResponseMap) turn { return turn{questions: mcp.InputRequestMap{key: q}} }
+}
+
+func idle(string, mcp.InputResponseMap) turn {
+	return turn{questions: mcp.InputRequestMap{}, state: "s"}
+}
+
+func two(string, mcp.InputResponseMap) turn {
+	return turn{questions: mcp.InputRequestMap{"q": wire.TextForm("q?", "q"), "r": &mcp.ListRootsParams{}}}
+}
+
+func then(_ string, answers mcp.InputResponseMap) turn {
+	return map[bool]handler{false: asking, true: ask("s", &mcp.CreateMessageParams{})}[len(answers) > 0]("", nil)
+}
+
+func half(string, mcp.InputResponseMap) turn { return turn{asking("", nil).questions, "", true} }
+
+var failures = []struct {
+	handler handler
+	opts    sse.BridgeOptions
+	caps    wire.Capabilities
+	answer  wire.Answer
+	asked   int
+	want    string // reason, key and text
+}{
+	{asking, sse.BridgeOptions{}, wire.FormOnly, wire.Silent, 1, `timed_out q: question "q": not answered within 10m0s`},
+	{asking, sse.BridgeOptions{AnswerTimeout: time.Second}, wire.FormOnly, wire.Silent, 1, `timed_out q: question "q": not answered within 1s`},
+	{asking, sse.BridgeOptions{}, wire.FormOnly, yes, 9, `endless : the handler asked in more than 9 rounds`},
+	{asking, sse.BridgeOptions{MaxRounds: 2}, wire.FormOnly, yes, 2, `endless : the handler asked in more than 2 rounds`},
+	{idle, sse.BridgeOptions{}, wire.FormOnly, nil, 0, `endless : the handler asked to be called again without a question more than 2 times`},
+	{idle, sse.BridgeOptions{MaxStateRounds: 5}, wire.FormOnly, nil, 0, `endless : the handler asked to be called again without a question more than 5 times`},
+	{asking, sse.BridgeOptions{}, wire.URLOnly, nil, 0, `undeclared q: question "q": this client does not support form elicitation`},
+	{ask("u", &mcp.ElicitParams{Message: "u", URL: "https://u.example"}), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `undeclared u: question "u": this client does not support url elicitation`},
+	{ask("s", &mcp.CreateMessageWithToolsParams{ToolChoice: &mcp.ToolChoice{}}), sse.BridgeOptions{}, `{"sampling":{}}`, nil, 0, `undeclared s: question "s": this client does not support sampling with tools`},
+	{two, sse.BridgeOptions{}, wire.FormOnly, yes, 0, `undeclared r: question "r": this client does not support roots`},
+	{then, sse.BridgeOptions{}, wire.FormOnly, yes, 1, `undeclared s: question "s": this client does not support sampling`},
+	{asking, sse.BridgeOptions{}, "", nil, 0, `unreachable q: question "q": this client cannot be asked: its requests come without a stream that could carry the question`},
+	{asking, sse.BridgeOptions{}, wire.FormOnly, wire.Fail(-32603, "no screen"), 1, `failed q: question "q": got no answer: calling "elicitation/create": no screen`},
+	{ask("n", nil), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed n: question "n": the handler asked with a <nil> that cannot be sent`},
+	{ask("n", (*mcp.ElicitParams)(nil)), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed n: question "n": the handler asked with a *mcp.ElicitParams that cannot be sent`},
+	{half, sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed : the handler returned content and questions in one result`},
+}
+
 // Each failure of a tool is an error result. Prompts and resources have none, and end with a
 // JSON-RPC error that has a code of its own. The typed error is there for the middleware.
 func TestFailures(t *testing.T) {
-	ask := func(key string, q mcp.InputRequest) handler {
-		return func(string, mcp.InputResponseMap) turn { return turn{questions: mcp.InputRequestMap{key: q}} }
-	}
-	idle := func(string, mcp.InputResponseMap) turn { return turn{questions: mcp.InputRequestMap{}, state: "s"} }
-	two := func(string, mcp.InputResponseMap) turn {
-		return turn{questions: mcp.InputRequestMap{"q": wire.TextForm("q?", "q"), "r": &mcp.ListRootsParams{}}}
-	}
-	then := func(_ string, answers mcp.InputResponseMap) turn {
-		return map[bool]handler{false: asking, true: ask("s", &mcp.CreateMessageParams{})}[len(answers) > 0]("", nil)
-	}
-	half := func(string, mcp.InputResponseMap) turn { return turn{asking("", nil).questions, "", true} }
-	cases := []struct {
-		handler handler
-		opts    sse.BridgeOptions
-		caps    wire.Capabilities
-		answer  wire.Answer
-		asked   int
-		want    string // reason, key and text
-	}{
-		{asking, sse.BridgeOptions{}, wire.FormOnly, wire.Silent, 1, `timed_out q: question "q": not answered within 10m0s`},
-		{asking, sse.BridgeOptions{AnswerTimeout: time.Second}, wire.FormOnly, wire.Silent, 1, `timed_out q: question "q": not answered within 1s`},
-		{asking, sse.BridgeOptions{}, wire.FormOnly, yes, 9, `endless : the handler asked in more than 9 rounds`},
-		{asking, sse.BridgeOptions{MaxRounds: 2}, wire.FormOnly, yes, 2, `endless : the handler asked in more than 2 rounds`},
-		{idle, sse.BridgeOptions{}, wire.FormOnly, nil, 0, `endless : the handler asked to be called again without a question more than 2 times`},
-		{idle, sse.BridgeOptions{MaxStateRounds: 5}, wire.FormOnly, nil, 0, `endless : the handler asked to be called again without a question more than 5 times`},
-		{asking, sse.BridgeOptions{}, wire.URLOnly, nil, 0, `undeclared q: question "q": this client does not support form elicitation`},
-		{ask("u", &mcp.ElicitParams{Message: "u", URL: "https://u.example"}), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `undeclared u: question "u": this client does not support url elicitation`},
-		{ask("s", &mcp.CreateMessageWithToolsParams{ToolChoice: &mcp.ToolChoice{}}), sse.BridgeOptions{}, `{"sampling":{}}`, nil, 0, `undeclared s: question "s": this client does not support sampling with tools`},
-		{two, sse.BridgeOptions{}, wire.FormOnly, yes, 0, `undeclared r: question "r": this client does not support roots`},
-		{then, sse.BridgeOptions{}, wire.FormOnly, yes, 1, `undeclared s: question "s": this client does not support sampling`},
-		{asking, sse.BridgeOptions{}, "", nil, 0, `unreachable q: question "q": this client cannot be asked: its requests come without a stream that could carry the question`},
-		{asking, sse.BridgeOptions{}, wire.FormOnly, wire.Fail(-32603, "no screen"), 1, `failed q: question "q": got no answer: calling "elicitation/create": no screen`},
-		{ask("n", nil), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed n: question "n": the handler asked with a <nil> that cannot be sent`},
-		{ask("n", (*mcp.ElicitParams)(nil)), sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed n: question "n": the handler asked with a *mcp.ElicitParams that cannot be sent`},
-		{half, sse.BridgeOptions{}, wire.FormOnly, nil, 0, `malformed : the handler returned content and questions in one result`},
-	}
-	require.NotEmpty(t, cases)
-	for _, c := range cases {
+	require.NotEmpty(t, failures)
+	for _, c := range failures {
 		synctest.Test(t, func(t *testing.T) {
 			server := serve(&c.opts, c.handler)
 			var ended error
