@@ -109,9 +109,9 @@ func (s *site) start(at, worded int) *instance {
 	if at == elsewhere {
 		o.Audience = "another desk"
 	}
-	l := &link{Memory: s.store}
+	l := &link{}
 	if s.store != nil && at != elsewhere {
-		o.Durable = durable.In(l, nil)
+		o.Durable = durable.In(l.to(s.store), nil)
 	}
 	rt, err := mrtr.New(o)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -72,11 +73,11 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 // refusal. No call that the server completed is missing at its client, and every call
 // that was held when the drain began completes.
 func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
-	rt := must(mrtr.New(nil))(t)
+	rt := fleet.Must(mrtr.New(nil))(t)
 	var completed sync.Map
 	server := shutdownStyles(rt, &completed)
-	front := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	front := fleet.Must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
+	listener := fleet.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	web := &http.Server{Handler: front}
 	go web.Serve(listener)
 	url := "http://" + listener.Addr().String()
@@ -84,11 +85,11 @@ func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
 	// Held when the drain begins, and answered while it lasts.
 	const held = 20
 	first := make([]*wire.Reply, held)
-	slow := must(wire.DialHTTP(t.Context(), url, http.DefaultClient, nil))(t)
+	slow := fleet.Must(wire.DialHTTP(t.Context(), url, http.DefaultClient, nil))(t)
 	defer slow.Close()
 	begin := func(i int) map[string]any { return map[string]any{"call": fmt.Sprintf("held %d", i)} }
 	for i := range held {
-		first[i] = must(slow.Send(t.Context(), wire.Request{Name: "coroutine", Arguments: begin(i)}))(t)
+		first[i] = fleet.Must(slow.Send(t.Context(), wire.Request{Name: "coroutine", Arguments: begin(i)}))(t)
 		require.NotEmpty(t, first[i].State)
 	}
 
