@@ -43,10 +43,34 @@ func newSubject(t *testing.T) *storetest.Subject {
 			require.NoError(t, direct.FlushDB(t.Context()).Err())
 			return s
 		},
+		Rewind: func() func() store.Store { return rewind(t, direct, s) },
+		Ahead: func(by time.Duration) store.Store {
+			wrong := open(t, direct, opts)
+			wrong.MoveClock(by)
+			return wrong
+		},
 		HoldRequests: proxy.HoldRequests,
 		HoldAnswers:  proxy.HoldAnswers,
 		Cut:          proxy.Cut,
 		Slack:        100 * time.Millisecond, // it counts in milliseconds of a clock it reads now and then
+	}
+}
+
+// rewind takes a copy of every key, and puts them back.
+func rewind(t *testing.T, client *redis.Client, s store.Store) (back func() store.Store) {
+	ctx, dumps := t.Context(), map[string]string{}
+	keys, err := client.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	for _, key := range keys {
+		dumps[key], err = client.Dump(ctx, key).Result()
+		require.NoError(t, err)
+	}
+	return func() store.Store {
+		require.NoError(t, client.FlushDB(ctx).Err())
+		for key, dump := range dumps {
+			require.NoError(t, client.Restore(ctx, key, 0, dump).Err())
+		}
+		return s
 	}
 }
 

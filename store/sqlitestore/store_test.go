@@ -44,6 +44,16 @@ func newSubject(t *testing.T, path string) *storetest.Subject {
 			}
 			return open(t, path, opts)
 		},
+		Rewind: func() func() store.Store {
+			execute(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
+			copied, err := os.ReadFile(path)
+			require.NoError(t, err)
+			return func() store.Store {
+				require.NoError(t, s.Close())
+				require.NoError(t, os.WriteFile(path, copied, 0o600))
+				return open(t, path, opts)
+			}
+		},
 		Small: func() store.Store {
 			return open(t, filepath.Join(t.TempDir(), "small.db"), &sqlitestore.Options{MaxBytes: 64 << 10})
 		},
@@ -152,7 +162,7 @@ func TestFileIsNotForOthers(t *testing.T) {
 	storetest.KeyOf(t, s, "record")
 	files, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
-	require.Len(t, files, 3, "the file, its log and the log's index")
+	require.Len(t, files, 4, "the file, its log, the log's index and the mark")
 	for _, file := range files {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
