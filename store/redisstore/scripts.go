@@ -11,7 +11,8 @@ import (
 // Every script compares the epoch first. The name of the contents lies in one hash with the
 // last revision, so that neither is lost without the other. An incarnation is a digest of the
 // server's replication id, which a promotion changes, and a restart, after which nobody can
-// tell what the server has loaded; and of the number of epochs that were ended.
+// tell what the server has loaded; of how many keys it has evicted, which may have been
+// records; and of the number of epochs that were ended.
 //
 //	KEYS[1]  the hash with the fields epoch (the contents), life and revision
 //	KEYS[2]  the record, a hash with the fields revision, value, expires, and due for some
@@ -33,7 +34,8 @@ local function epoch()
 	local is = redis.call('HMGET', KEYS[1], 'epoch', 'life')
 	if not is[1] then return false end
 	local id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
-	return is[1] .. '-' .. string.sub(redis.sha1hex(id .. '.' .. (is[2] or '0')), 1, 16)
+	local evicted = string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)')
+	return is[1] .. '-' .. string.sub(redis.sha1hex(id .. '.' .. evicted .. '.' .. (is[2] or '0')), 1, 16)
 end
 local function now()
 	local time = redis.call('TIME')
