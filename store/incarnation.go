@@ -66,12 +66,10 @@ func (h *HighWater) Write(key Key, write func() (Revision, error), end func() er
 }
 
 // Settings has the settings of a backend looked at again, once a minute, by whoever writes
-// first then: what keeps its promises at Open may be changed later.
+// first then: what keeps its promises at Open may be changed later. The zero value looks at
+// nothing.
 type Settings struct {
-	// Look returns a [*UsageError] for settings that cannot keep the promise. Any other
-	// error says nothing about them. Nil looks at nothing.
-	Look func(ctx context.Context) error
-
+	look  func(ctx context.Context) error // nil looks at nothing
 	mu    sync.Mutex
 	next  time.Time
 	unfit error
@@ -82,9 +80,23 @@ const (
 	lookAgain = 5 * time.Second // after a look that failed
 )
 
+// Hold looks at the settings, and from then on. A look returns a [*UsageError] for settings
+// that cannot keep the promise; any other error says nothing about them.
+func (s *Settings) Hold(ctx context.Context, look func(ctx context.Context) error) error {
+	s.look, s.next = look, time.Now().Add(lookEvery)
+	return look(ctx)
+}
+
+// LookAgain has the next Check look, for tests.
+func (s *Settings) LookAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = time.Time{}
+}
+
 // Check returns why nothing can be written, as of the last look.
 func (s *Settings) Check(ctx context.Context) error {
-	if s.Look == nil {
+	if s.look == nil {
 		return nil
 	}
 	s.mu.Lock()
@@ -95,7 +107,7 @@ func (s *Settings) Check(ctx context.Context) error {
 	}
 	s.next = now.Add(lookEvery) // the others do not wait for this look
 	s.mu.Unlock()
-	err := s.Look(ctx)
+	err := s.look(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -122,27 +134,26 @@ func NewClock() Clock { return Clock{began: time.Now()} }
 func (c Clock) Ahead(by time.Duration) Clock { return Clock{c.began, c.ahead + by} }
 
 // Early is the earlier reading: a record has not expired before.
-func (c Clock) Early() time.Time { return c.early(time.Now()).Add(c.ahead) }
+func (c Clock) Early() time.Time {
+	now := time.Now()
+	early, _ := c.readings(now, now)
+	return early
+}
 
 // Late is the later reading: a new record lives from then.
-func (c Clock) Late() time.Time { return c.late(time.Now()).Add(c.ahead) }
-
-func (c Clock) early(now time.Time) time.Time {
-	wall, steady := now.Round(0), c.steady(now)
-	if wall.Before(steady) {
-		return wall
-	}
-	return steady
+func (c Clock) Late() time.Time {
+	now := time.Now()
+	_, late := c.readings(now, now)
+	return late
 }
 
-func (c Clock) late(now time.Time) time.Time {
-	wall, steady := now.Round(0), c.steady(now)
-	if wall.After(steady) {
-		return wall
+// readings are both, in their order, where the wall clock shows one time, and another has come
+// by the clock that nobody moves. What time.Now returns has both.
+func (c Clock) readings(wall, now time.Time) (early, late time.Time) {
+	early = wall.Round(0).Add(c.ahead)
+	late = c.began.Add(now.Sub(c.began)).Round(0).Add(c.ahead)
+	if late.Before(early) {
+		return late, early
 	}
-	return steady
+	return early, late
 }
-
-// steady counts from the first reading. Both times have the reading of a clock that nobody
-// moves, and the difference goes by it.
-func (c Clock) steady(now time.Time) time.Time { return c.began.Add(now.Sub(c.began)).Round(0) }

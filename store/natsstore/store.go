@@ -114,10 +114,9 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 		return nil, failed("open", err)
 	}
 	if !opts.AcceptLoss {
-		if err := s.checkReplicas(ctx); err != nil {
+		if err := s.settings.Hold(ctx, s.checkReplicas); err != nil {
 			return nil, err
 		}
-		s.settings.Look = s.checkReplicas
 	}
 	if limit := nc.MaxPayload(); limit > 0 && limit < int64(s.maxValue+headers) {
 		return nil, store.Misuse("natsstore: MaxValue %d does not fit in a message: the server's max_payload is %d", s.maxValue, limit)

@@ -174,11 +174,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := pgstore.Open(t.Context(), nil, nil)
 	require.ErrorAs(t, err, &usage)
 
-	forgetful := connect(t, addr, " synchronous_commit=off")
-	_, err = pgstore.Open(t.Context(), forgetful, nil)
-	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, "synchronous_commit is off")
-	open(t, forgetful, &pgstore.Options{AcceptLoss: true})
+	for _, value := range []string{"off", "local"} {
+		forgetful := connect(t, addr, " synchronous_commit="+value)
+		_, err = pgstore.Open(t.Context(), forgetful, nil)
+		require.ErrorAs(t, err, &usage)
+		require.ErrorContains(t, err, "synchronous_commit is "+value)
+		open(t, forgetful, &pgstore.Options{AcceptLoss: true})
+	}
 }
 
 func open(t testing.TB, pool *pgxpool.Pool, opts *pgstore.Options) *pgstore.Store {

@@ -89,10 +89,9 @@ func Open(ctx context.Context, client *redis.Client, opts *Options) (*Store, err
 		return nil, err
 	}
 	if !opts.AcceptLoss {
-		if err := s.checkDurable(ctx); err != nil {
+		if err := s.settings.Hold(ctx, s.checkDurable); err != nil {
 			return nil, err
 		}
-		s.settings.Look = s.checkDurable
 	}
 	if _, err := s.Epoch(ctx); err != nil {
 		return nil, err

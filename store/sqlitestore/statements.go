@@ -72,7 +72,9 @@ func (s *Store) open(ctx context.Context, path string, maxBytes int64) error {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	s.settings.Look = func(context.Context) error { return checkFile(path, opened) }
+	if err := s.settings.Hold(ctx, func(context.Context) error { return checkFile(path, opened) }); err != nil {
+		return err
+	}
 	if s.mark, err = openMark(path); err != nil {
 		return err
 	}

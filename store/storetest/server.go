@@ -90,6 +90,15 @@ var Redis = &Server{
 	},
 }
 
+// With is the server with more arguments.
+func (s *Server) With(args ...string) *Server {
+	return &Server{Programs: s.Programs, Ready: s.Ready, Command: func(t testing.TB, program, dir, host, port string) *exec.Cmd {
+		cmd := s.Command(t, program, dir, host, port)
+		cmd.Args = append(cmd.Args, args...)
+		return cmd
+	}}
+}
+
 // StopShared stops the servers that the tests of a package have shared, when all of them are
 // over: their TestMain calls it.
 func StopShared() {
