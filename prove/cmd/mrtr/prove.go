@@ -211,7 +211,7 @@ func helpProve(w io.Writer, args []string) error {
 // in the proof of one tool.
 var (
 	onlyProof = []string{
-		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "single-use", "strict", "other-token", "other-header",
+		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "repeatable", "harmless", "reset", "late", "seed", "traces", "other-token", "other-header",
 		"fresh", "stranger", "brief", "expiry", "secret", "effects", "only",
 	}
 	onlySweep = []string{"client"}
