@@ -278,7 +278,6 @@ func (t *trial) end(o Outcome, format string, args ...any) {
 
 func (t *trial) fail(format string, args ...any) { t.end(Fail, format, args...) }
 func (t *trial) skip(format string, args ...any) { t.end(Skip, format, args...) }
-func (t *trial) note(format string, args ...any) { t.end(Note, format, args...) }
 
 // failAt fails and shows the request and its reply.
 func (t *trial) failAt(s exchange, format string, args ...any) { t.endAt(Fail, s, format, args...) }

@@ -139,9 +139,8 @@ func TestTheLandminesAreCondemned(t *testing.T) {
 	}
 }
 
-// nightly, set by MRTR_NIGHTLY=1, runs the long tables: every mistake against all rules, our styles with a
-// store against all rules, and the servers of others. Without it a mistake is tried
-// by the rules that it breaks.
+// nightly, set by MRTR_NIGHTLY=1, runs the long tables. Without it a mistake is tried by the rules
+// that it breaks.
 var nightly = os.Getenv("MRTR_NIGHTLY") == "1"
 
 // unlessNightly are the rules and groups that are tried; nil, which is all, where
@@ -151,14 +150,6 @@ func unlessNightly(only ...string) []string {
 		return nil
 	}
 	return only
-}
-
-// onlyNightly skips a subtest that needs the servers of others.
-func onlyNightly(t *testing.T) {
-	t.Helper()
-	if !nightly {
-		t.Skip("MRTR_NIGHTLY=1 runs it, and ./lab/interop/install installs what it needs")
-	}
 }
 
 // TestMain lets the proofs run side by side. They allocate much and keep little, so
