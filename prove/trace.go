@@ -142,8 +142,7 @@ func (t *trial) factOf(p *performed, i int) fact {
 // roundOf is the round of the request that answers a reply.
 func (t *trial) roundOf(s exchange, before int) int {
 	for i := range t.final() {
-		asked := t.asked(i + 1)
-		if len(asked) > 0 && !slices.ContainsFunc(asked, func(q wire.Question) bool { return !t.isAsked(s, q) }) {
+		if s.asks() && t.asksAsBefore(s, i) {
 			return i + 1
 		}
 	}
