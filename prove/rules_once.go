@@ -100,7 +100,7 @@ func finalAgain(t *trial) {
 		acts := append(straight(n-1), more...)
 		p := t.must(t.repeats(), acts, "for one yes")
 		if acts[n].how == atOnce && !p.last().complete() {
-			t.failAt(p.last(), "sent three times at once, none of them completes")
+			t.failAt(p.last(), "sent six times at once, none of them completes")
 		}
 	}
 	t.afterWait(n)

@@ -42,7 +42,7 @@ type manner string
 
 const (
 	once    manner = ""
-	atOnce  manner = "three times at once"
+	atOnce  manner = "six times at once"
 	hangUp  manner = "hanging up before the answer"
 	expired manner = "after its time"
 )
@@ -216,7 +216,7 @@ func (t *trial) sendAs(r wire.Request, a act) exchange {
 			t.fail("nothing expired: %v", err)
 		}
 	case atOnce:
-		all := make([]exchange, 3)
+		all := make([]exchange, 6)
 		t.sideBySide(len(all), func(i int) { all[i] = t.send(c, r) })
 		done := slices.IndexFunc(all, exchange.complete)
 		return all[max(done, 0)]

@@ -193,13 +193,6 @@ func (in *instance) open(state string) (c claims, err error) {
 
 // unseal is the text of a state, if it is genuine.
 func (in *instance) unseal(state string) ([]byte, error) {
-	bytesOf := func(part string) []byte {
-		raw, err := url64.Strict().DecodeString(part)
-		if err != nil || strings.ContainsAny(part, "\r\n") {
-			return nil
-		}
-		return raw
-	}
 	parts := strings.Split(state, ".")
 	var text, signed, tag []byte
 	switch in.design.codec {
@@ -227,23 +220,7 @@ func (in *instance) unseal(state string) ([]byte, error) {
 			return nil, errState
 		}
 	case "jws-json":
-		var object struct {
-			Payload    string
-			Signatures []struct{ Protected, Signature string }
-		}
-		if json.Unmarshal(bytesOf(state), &object) != nil {
-			return nil, errState
-		}
-		text = bytesOf(object.Payload)
-		if !in.check("one-signature", len(object.Signatures) == 1) {
-			return nil, errState
-		}
-		for _, s := range object.Signatures {
-			if !in.genuine([]byte(s.Protected+"."+object.Payload), bytesOf(s.Signature)) || s.Protected != "eyJhbGciOiJIUzI1NiJ9" {
-				return nil, errState
-			}
-		}
-		return text, nil
+		return in.unsealJSON(bytesOf(state))
 	case "jwe":
 		if len(parts) != 5 || parts[1] != "" {
 			return nil, errState
@@ -277,6 +254,35 @@ func (in *instance) unseal(state string) ([]byte, error) {
 	}
 	if text == nil || !in.genuine(signed, tag) {
 		return nil, errState
+	}
+	return text, nil
+}
+
+// bytesOf decodes a part, which has one spelling.
+func bytesOf(part string) []byte {
+	raw, err := url64.Strict().DecodeString(part)
+	if err != nil || strings.ContainsAny(part, "\r\n") {
+		return nil
+	}
+	return raw
+}
+
+func (in *instance) unsealJSON(raw []byte) ([]byte, error) {
+	var object struct {
+		Payload    string
+		Signatures []struct{ Protected, Signature string }
+	}
+	if json.Unmarshal(raw, &object) != nil {
+		return nil, errState
+	}
+	text := bytesOf(object.Payload)
+	if !in.check("one-signature", len(object.Signatures) == 1) {
+		return nil, errState
+	}
+	for _, s := range object.Signatures {
+		if !in.genuine([]byte(s.Protected+"."+object.Payload), bytesOf(s.Signature)) || s.Protected != "eyJhbGciOiJIUzI1NiJ9" {
+			return nil, errState
+		}
 	}
 	return text, nil
 }
