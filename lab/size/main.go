@@ -47,7 +47,7 @@ var rooms = []room{
 	sized("cmd/weather-demo", 3890),
 	sized("examples", 500),
 	sized("internal", 3880),
-	{"prove", 14_750, 6300},
+	{"prove", 14_640, 5650},
 	{"lab", 8190, 9010},
 	{".", 50, 300}, // doc.go and the invariant
 }

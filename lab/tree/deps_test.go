@@ -99,8 +99,7 @@ var importStair = []struct {
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
 	{"prove/provetest", []string{gosdk, "internal/stack", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
-	{"prove/corpus", []string{"prove"}, "it judges the prover"},
-	{"prove/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
+	{"prove/corpus", []string{gosdk, "prove"}, "it judges the prover"},
 	{"prove/cmd/mrtr/internal/vet", []string{"golang.org/x/tools"}, "it reads sources, and runs nothing of them"},
 	{"prove/cmd/mrtr", []string{anything}, "a main wires packages together"},
 }
