@@ -49,6 +49,7 @@ type Shop struct {
 	Ledger Ledger
 	Reach  func(order, place string) // runs at each place; nil for nothing does
 	Mails  bool                      // there is a question behind the effect
+	Holds  bool                      // there is an effect before the question, undone if the call stops
 }
 
 func (s *Shop) reach(order, place string) {
@@ -136,15 +137,31 @@ func Judge(l Ledger, order string, a Answer) int {
 	return len(paid)
 }
 
+// Question is the key of the question before the payment.
+const Question = "pay"
+
 var (
-	mayPay  = mrtr.Confirm("pay", "Pay?")
+	mayPay  = mrtr.Confirm(Question, "Pay?")
 	mayMail = mrtr.Confirm("mail", "Mail the receipt?")
 )
+
+// hold notes that something is held for an order, and has it released if the call stops.
+func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
+	if !s.Holds {
+		return nil
+	}
+	_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return order, s.Ledger.Enter("held", order) })
+	c.OnStop("hold", func(context.Context, string, error) error { return s.Ledger.Enter("released", order) })
+	return err
+}
 
 type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
 
 func linear(shop *Shop, pay payment) mrtr.LinearFunc[Order, Receipt] {
 	return func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+		if err := shop.hold(ctx, c, in.Order); err != nil {
+			return Receipt{}, err
+		}
 		if _, err := mrtr.Ask(ctx, c, mayPay); err != nil {
 			return Receipt{}, err
 		}
@@ -158,8 +175,14 @@ func linear(shop *Shop, pay payment) mrtr.LinearFunc[Order, Receipt] {
 	}
 }
 
-func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
+// guarded holds nothing above its question if nothing remembers that it did.
+func guarded(shop *Shop, remembers bool, pay payment) mrtr.Style[Order, Receipt] {
 	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in Order) (*mrtr.IncompleteResult, Receipt, error) {
+		if remembers {
+			if err := shop.hold(ctx, c, in.Order); err != nil {
+				return nil, Receipt{}, err
+			}
+		}
 		if _, ok := mrtr.Answer(c, mayPay); !ok {
 			return mrtr.Need(mayPay), Receipt{}, nil
 		}
@@ -181,6 +204,14 @@ func steps(shop *Shop) mrtr.Style[Order, Receipt] {
 		mrtr.AskStep(&list, name, func(_ context.Context, at *mrtr.At[Order]) (mrtr.Question[string], error) {
 			shop.reach(at.In.Order, place)
 			return mrtr.Known(""), nil
+		})
+	}
+	if shop.Holds {
+		mrtr.DoStep(&list, "hold", func(_ context.Context, at *mrtr.At[Order], _ string) (string, error) {
+			return at.In.Order, shop.Ledger.Enter("held", at.In.Order)
+		})
+		list.OnStop("hold", func(_ context.Context, at *mrtr.At[Order], _ string, _ error) error {
+			return shop.Ledger.Enter("released", at.In.Order)
 		})
 	}
 	mrtr.AskQuestion(&list, "pay", mayPay)
@@ -222,7 +253,7 @@ func (style linearStyle) of(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(
 }
 
 func guards(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
-	return func(shop *Shop) mrtr.Style[Order, Receipt] { return guarded(shop, once(shop, opts)) }
+	return func(shop *Shop) mrtr.Style[Order, Receipt] { return guarded(shop, true, once(shop, opts)) }
 }
 
 var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
@@ -230,7 +261,7 @@ var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
 // Rows are the ways of the tables.
 var Rows = []Row{
 	{Name: "native", Style: func(shop *Shop) mrtr.Style[Order, Receipt] {
-		return guarded(shop, func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+		return guarded(shop, false, func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
 			return shop.Pay(ctx, order, c.ID())
 		})
 	}},
