@@ -18,6 +18,7 @@ const (
 	tryLater   = " Try again later."
 	checkFirst = "do not call the tool again without checking."
 
+	sendAgain     = ". Send the same request again: it goes on with the effects that have happened."
 	sendElsewhere = "This server is shutting down and has not begun this request: send it again as it is."
 )
 

@@ -257,7 +257,7 @@ func (h history) outcome() (o outcome) {
 		}
 		undo := h.undoing(e.key)
 		switch {
-		case undo != nil && undo.doubt, undo == nil && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
+		case undo != nil && undo.doubt, (undo == nil || undo.kind == Kept) && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
 			add(&o.unknown, e.key)
 		case undo != nil && undo.kind == Undone && e.mayStand():
 			add(&o.undone, e.key)

@@ -186,9 +186,9 @@ func (a *attempt) failure(h history) (_ *failure.Failure, err error) {
 			a.p.met = append(a.p.met, a.key)
 			f, err := failure.Read(h[i].value)
 			if err != nil {
-				err = Diverge("the failure of effect %q cannot be read", shown(a.key))
+				return nil, a.p.Diverge("the failure of effect %q cannot be read", shown(a.key))
 			}
-			return f, err
+			return f, nil
 		}
 	}
 	return nil, nil

@@ -266,7 +266,7 @@ func (t *target) Cut(left []byte) Outcome {
 // knows all that it has done, and it must not run again.
 func (t *target) cutShort(left []byte, why string) Outcome {
 	if t.again || t.cancel {
-		return Outcome{Err: callerror.NotBegun("Stopped: "+why+". Send the same request again: it goes on with the effects that have happened.", "cut_off"), Free: true, Left: left}
+		return Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: left}
 	}
 	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }

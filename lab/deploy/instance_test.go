@@ -60,8 +60,7 @@ func (j job) serve() error {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("instance", j.Name)
 	}
 	rt, err := mrtr.New(&mrtr.Options{
-		Store:    rounds,
-		Remember: &durable.Options{Lease: j.Lease, Patience: j.Lease / 5},
+		Durable:  durable.In(rounds, &durable.Options{Lease: j.Lease, Patience: j.Lease / 5}),
 		State:    &statecodec.Options{Keys: []statecodec.Key{key}, Instance: j.Name},
 		Listener: observe.With(observe.Log(logger)),
 	})
@@ -136,7 +135,12 @@ func (s *shop) hold(_ context.Context, in order) (string, error) {
 	return in.Location, s.ledger.Enter("held", in.Location)
 }
 
-func (s *shop) release(in order) error { return s.ledger.Enter("released", in.Location) }
+func (s *shop) release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+	if u.InDoubt {
+		return mrtr.ErrIndeterminate
+	}
+	return s.ledger.Enter("released", u.Value)
+}
 
 // charge takes its time whatever happens.
 func (s *shop) charge(_ context.Context, in order) (receipt, error) {
@@ -157,7 +161,6 @@ func (s *shop) linear(ctx context.Context, c *mrtr.Call, in order) (receipt, err
 	if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
 		return receipt{}, err
 	}
-	c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
 	if _, err := linear.Ask(ctx, c, confirm); err != nil {
 		return receipt{}, err
 	}
@@ -171,7 +174,6 @@ func (s *shop) guarded(noted bool) mrtr.Style[order, receipt] {
 			if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
 				return nil, receipt{}, err
 			}
-			c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
 		}
 		if _, ok := mrtr.Answer(c, confirm); !ok {
 			return mrtr.Need(confirm), receipt{}, nil
@@ -187,8 +189,8 @@ func (s *shop) guarded(noted bool) mrtr.Style[order, receipt] {
 
 func (s *shop) steps() mrtr.Style[order, receipt] {
 	var list steps.List[order, receipt]
-	steps.Do(&list, "hold", func(ctx context.Context, at *steps.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
-	list.OnStop("hold", func(_ context.Context, at *steps.At[order], _ string, _ error) error { return s.release(at.In) })
+	held := steps.Do(&list, "hold", func(ctx context.Context, at *steps.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
+	steps.OnStop(&list, held, s.release)
 	steps.Always(&list, confirm)
 	paid := steps.Do(&list, "charge", func(ctx context.Context, at *steps.At[order], _ string) (receipt, error) { return s.charge(ctx, at.In) })
 	list.End(func(_ context.Context, at *steps.At[order]) (receipt, error) { return paid.Of(at), nil })
@@ -197,12 +199,13 @@ func (s *shop) steps() mrtr.Style[order, receipt] {
 
 // styles are the tools.
 func (s *shop) styles() map[string]mrtr.Style[order, receipt] {
+	undo := mrtr.UndoOf("hold", s.release)
 	return map[string]mrtr.Style[order, receipt]{
 		"native":    s.guarded(false),
-		"once":      s.guarded(true),
+		"once":      s.guarded(true).OnStop(undo),
 		"steps":     s.steps(),
-		"journal":   linear.Journal(s.linear),
-		"resumable": linear.Resumable(s.linear),
-		"coroutine": linear.Coroutine(s.linear),
+		"journal":   linear.Journal(s.linear).OnStop(undo),
+		"resumable": linear.Resumable(s.linear).OnStop(undo),
+		"coroutine": linear.Coroutine(s.linear).OnStop(undo),
 	}
 }

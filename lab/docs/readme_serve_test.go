@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -23,7 +24,7 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	}
 	rt, err := mrtr.New(&mrtr.Options{
 		State:    &statecodec.Options{Keys: keys}, // statecodec.KeysFromEnv("MRTR_KEYS")
-		Store:    rounds,                          // sqlitestore.Open(ctx, "rounds.db", nil)
+		Durable:  durable.In(rounds, nil),         // sqlitestore.Open(ctx, "rounds.db", nil)
 		Listener: observe.With(observe.Log(slog.Default())),
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // Order is the input of the tool. Its text may say how the effect ends and how long it
@@ -143,7 +145,7 @@ var (
 
 type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
 
-func linear(shop *Shop, pay payment) linear.Func[Order, Receipt] {
+func reading(shop *Shop, pay payment) linear.Func[Order, Receipt] {
 	return func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
 		if _, err := linear.Ask(ctx, c, mayPay); err != nil {
 			return Receipt{}, err
@@ -175,7 +177,7 @@ func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
 	})
 }
 
-func steps(shop *Shop) mrtr.Style[Order, Receipt] {
+func stepwise(shop *Shop) mrtr.Style[Order, Receipt] {
 	var list steps.List[Order, Receipt]
 	at := func(name, place string) {
 		steps.Ask(&list, name, func(_ context.Context, at *steps.At[Order]) (mrtr.Question[string], error) {
@@ -218,7 +220,7 @@ func again(*Shop) *mrtr.EffectOptions[Receipt] { return &mrtr.EffectOptions[Rece
 type linearStyle func(linear.Func[Order, Receipt]) mrtr.Style[Order, Receipt]
 
 func (style linearStyle) of(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
-	return func(shop *Shop) mrtr.Style[Order, Receipt] { return style(linear(shop, once(shop, opts))) }
+	return func(shop *Shop) mrtr.Style[Order, Receipt] { return style(reading(shop, once(shop, opts))) }
 }
 
 func guards(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
@@ -237,7 +239,7 @@ var Rows = []Row{
 	{Name: "once", Style: guards(nil)},
 	{Name: "once + InterruptedAgain", Opts: interrupted, Style: guards(nil)},
 	{Name: "coroutine", Style: linearStyle(linear.Coroutine[Order, Receipt]).of(nil)},
-	{Name: "steps", Style: steps},
+	{Name: "steps", Style: stepwise},
 	{Name: "journal", Style: linearStyle(linear.Journal[Order, Receipt]).of(nil)},
 	{Name: "journal + Check", Style: linearStyle(linear.Journal[Order, Receipt]).of(check)},
 	{Name: "journal + Again", Twice: true, Style: linearStyle(linear.Journal[Order, Receipt]).of(again)},

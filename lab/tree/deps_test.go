@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 const (
@@ -106,7 +108,7 @@ func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {
 	for _, pkg := range packages(t) {
 		step := stepOf(pkg)
 		require.NotEqualf(t, -1, step, "%s has no step in importStair: what may it import, and why?", pkg)
-		parsed := must(build.ImportDir(pkg, 0))(t)
+		parsed := fleet.Must(build.ImportDir(pkg, 0))(t)
 		for _, path := range parsed.Imports {
 			if fromStandardLibrary(path) {
 				continue
@@ -187,7 +189,7 @@ func dependencies(t *testing.T, pattern, format string) []string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-f", format, pattern)
 	list.Stderr = os.Stderr
-	out := must(list.Output())(t)
+	out := fleet.Must(list.Output())(t)
 	found := strings.Fields(string(out))
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -245,7 +247,7 @@ func packages(t *testing.T) []string {
 
 // Dependabot watches every folder with a go.mod or with a package-lock.json.
 func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
-	config := must(os.ReadFile(".github/dependabot.yml"))(t)
+	config := fleet.Must(os.ReadFile(".github/dependabot.yml"))(t)
 	folders := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -293,7 +295,7 @@ func TestRootRequiresNoProver(t *testing.T) {
 	require.NotContains(t, requires(t, "."), module+"/prove")
 	list := exec.Command("go", "list", "-deps", "-test", "./...")
 	list.Stderr = os.Stderr
-	needed := strings.Fields(string(must(list.Output())(t)))
+	needed := strings.Fields(string(fleet.Must(list.Output())(t)))
 	require.Contains(t, needed, module+"/mrtr/mrtrtest")
 	for _, pkg := range needed {
 		require.False(t, strings.HasPrefix(pkg, module+"/prove"), pkg)
@@ -302,7 +304,7 @@ func TestRootRequiresNoProver(t *testing.T) {
 
 // A program brings its own SDK of OpenTelemetry: otelmrtr calls the API alone.
 func TestOtelNeedsTheAPIAlone(t *testing.T) {
-	parsed := must(build.ImportDir("otelmrtr", 0))(t)
+	parsed := fleet.Must(build.ImportDir("otelmrtr", 0))(t)
 	api := 0
 	for _, path := range parsed.Imports {
 		if strings.HasPrefix(path, "go.opentelemetry.io/") {
@@ -320,7 +322,7 @@ func requires(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "edit", "-json")
 	cmd.Dir = dir
-	out := must(cmd.Output())(t)
+	out := fleet.Must(cmd.Output())(t)
 	var mod struct {
 		Require []struct {
 			Path     string

@@ -234,10 +234,13 @@ func (r *run) Await(questions []mrtr.AnyQuestion) error {
 	if !onRun() {
 		return mrtr.Misuse("question %q is asked from a goroutine that the handler started: ask from the handler's own", questions[0].Key())
 	}
-	if answered, err := r.match(questions); answered || err != nil {
+	open, err := r.match(questions)
+	if err != nil {
 		return err
 	}
-	r.hand(questions)
+	if len(open) > 0 {
+		r.hand(open)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cursor += len(questions)
@@ -267,10 +270,9 @@ func (r *run) Again(q mrtr.AnyQuestion) bool {
 	return true
 }
 
-// match holds the questions against the answers that come next in the history, and reports
-// whether they are there. It ends the run at a question that differs from the one asked there
-// before.
-func (r *run) match(questions []mrtr.AnyQuestion) (answered bool, _ error) {
+// match holds the questions of one round against the answers that come next in the history, and
+// returns those that have none. It ends the run where the history has another question.
+func (r *run) match(questions []mrtr.AnyQuestion) (open []mrtr.AnyQuestion, _ error) {
 	r.mu.Lock()
 	ending, cursor := r.ending, r.cursor
 	r.mu.Unlock()
@@ -278,38 +280,43 @@ func (r *run) match(questions []mrtr.AnyQuestion) (answered bool, _ error) {
 		runtime.Goexit()
 	}
 	answers := r.own.Answers()
-	next := answers[min(cursor, len(answers)):]
+	before, next := answers[:min(cursor, len(answers))], answers[min(cursor, len(answers)):]
+	if len(next) == 0 {
+		return questions, r.mayAsk(questions, before)
+	}
+	round := next[:min(len(questions), len(next))]
 	for i, q := range questions {
+		at := slices.IndexFunc(round, func(g mrtr.Given) bool { return g.Key == q.Key() })
 		switch {
-		case i >= len(next):
-			if len(next) > 0 {
-				r.unwind(r.own.Diverge("question %q is asked along with others, where it was not", q.Key()))
-			}
-		case next[i].Key != q.Key():
-			r.unwind(r.own.Diverge("question %q is asked where %q was", q.Key(), next[i].Key))
-		case !next[i].To(q):
-			if !r.goBack(next) {
-				r.unwind(r.own.Diverge("question %q is not worded as it was", q.Key()))
-			}
-			next = nil
+		case at < 0 && i >= len(round):
+			r.unwind(r.own.Diverge("question %q is asked along with others, where it was not", q.Key()))
+		case at < 0:
+			r.unwind(r.own.Diverge("question %q is asked where %q was", q.Key(), round[i].Key))
+		case !round[at].To(q):
+			open = append(open, q)
 		}
 	}
-	if len(next) > 0 {
-		r.mu.Lock()
-		r.cursor += len(questions)
-		r.mu.Unlock()
-		return true, nil
+	if len(open) == 0 {
+		return nil, nil
 	}
-	return false, r.mayAsk(questions, answers[:min(cursor, len(answers))])
+	if !r.goBack(open, next[len(round):]) {
+		r.unwind(r.own.Diverge("question %q is not worded as it was", open[0].Key()))
+	}
+	return open, r.mayAsk(open, before)
 }
 
-// goBack takes the call back to where it asked the first of these answers, if another version of
-// the handler asked, and the call has done nothing since.
-func (r *run) goBack(from []mrtr.Given) bool {
+// goBack takes the call back to a round of which it asks these questions again, if another version
+// of the handler asked them, and the call has done nothing since.
+func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
 	if !r.own.Replaced() {
 		return false
 	}
-	for _, g := range from {
+	for _, q := range asks {
+		if !r.own.Forget(q.Key()) {
+			return false
+		}
+	}
+	for _, g := range later {
 		if !r.own.Forget(g.Key) {
 			return false
 		}
@@ -344,7 +351,7 @@ func (r *run) MayRun(key string, answers int) error {
 	case r.waiting:
 		return mrtr.Misuse("effect %q does not run: its handler is waiting for an answer", key)
 	case r.cursor < answers:
-		r.ending, r.err = true, mrtr.Diverge("effect %q is run where there was none", key)
+		r.ending, r.err = true, r.own.Diverge("effect %q is run where there was none", key)
 		return r.err
 	}
 	return nil
