@@ -1,4 +1,4 @@
-package mrtr_test
+package observe_test
 
 import (
 	"context"
@@ -12,6 +12,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/tasks"
 )
 
@@ -26,14 +29,14 @@ func deleters(t *testing.T) map[string]mrtr.Style[input, output] {
 		sure := ask(s, deletes)
 		return output{fmt.Sprint(sure, " ", ask(s, keeps))}, nil
 	})
-	var list mrtr.Steps[input, output]
-	sure, keep := mrtr.AskQuestion(&list, "sure", deletes), mrtr.AskQuestion(&list, "keep", keeps)
-	list.End(func(_ context.Context, at *mrtr.At[input]) (output, error) {
+	var list steps.List[input, output]
+	sure, keep := steps.Always(&list, deletes), steps.Always(&list, keeps)
+	list.End(func(_ context.Context, at *steps.At[input]) (output, error) {
 		return output{fmt.Sprint(sure.Of(at), " ", keep.Of(at))}, nil
 	})
 	styles["steps"] = list.MustBuild()
-	styles["given"] = mrtr.Given2(
-		mrtr.ResolveQuestion[input](deletes), mrtr.ResolveQuestion[input](keeps),
+	styles["given"] = given.Handler2(
+		given.Always[input](deletes), given.Always[input](keeps),
 		func(_ context.Context, _ *mrtr.Call, _ input, sure bool, keep string) (output, error) {
 			return output{fmt.Sprint(sure, " ", keep)}, nil
 		})
@@ -86,9 +89,9 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 					require.NoError(t, err)
 					time.Sleep(2 * deadline) // until whoever is too late has answered
 					var heard []string
-					for _, e := range seen.of(mrtr.QuestionAnswered) {
+					for _, e := range seen.of(observe.QuestionAnswered) {
 						heard = append(heard, e.Question+" "+e.Answer)
-						words := map[string]string{"sure": mrtr.Wording(deletes), "keep": mrtr.Wording(keeps)}
+						words := map[string]string{"sure": deletes.Words(), "keep": keeps.Words()}
 						require.Equal(t, words[e.Question], e.Wording)
 						require.NotEmpty(t, e.Wording)
 						require.NotContains(t, fmt.Sprint(e), "there")
@@ -116,10 +119,10 @@ func TestTheObserverHearsOfQuestionsOverASession(t *testing.T) {
 		answer wire.Answer
 		want   string
 	}{
-		"yes":     {legacyClient, wire.Value(true), mrtr.AnswerAccepted},
-		"no":      {legacyClient, wire.InTurn(wire.Value(7), wire.Value(false)), mrtr.AnswerNo},
-		"decline": {legacyClient, wire.Decline, mrtr.AnswerDeclined},
-		"mute":    {legacyMute, nil, mrtr.AnswerNotAsked},
+		"yes":     {legacyClient, wire.Value(true), mrtr.HowAccepted},
+		"no":      {legacyClient, wire.InTurn(wire.Value(7), wire.Value(false)), mrtr.HowNo},
+		"decline": {legacyClient, wire.Decline, mrtr.HowDeclined},
+		"mute":    {legacyMute, nil, mrtr.HowNotAsked},
 	}
 	for name, c := range asked {
 		t.Run(name, func(t *testing.T) {
@@ -129,10 +132,10 @@ func TestTheObserverHearsOfQuestionsOverASession(t *testing.T) {
 				return nil, output{fmt.Sprint(sure)}, err
 			}, nil), c.client)
 			call(t, client, wire.Answers{"sure": c.answer})
-			heard := seen.of(mrtr.QuestionAnswered)
+			heard := seen.of(observe.QuestionAnswered)
 			require.Len(t, heard, 1)
 			require.Equal(t, c.want, heard[0].Answer)
-			require.Equal(t, mrtr.Wording(deletes), heard[0].Wording)
+			require.Equal(t, deletes.Words(), heard[0].Wording)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package mrtr_test
+package observe_test
 
 import (
 	"bytes"
@@ -14,6 +14,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -29,7 +32,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	said(t, out, "metric")
 
 	events := seen.all()
-	var kinds []mrtr.EventKind
+	var kinds []observe.Kind
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
 		require.Equal(t, events[0].Call, e.Call, "one call, one id")
@@ -38,10 +41,10 @@ func TestEventsComeInOrder(t *testing.T) {
 		require.Equal(t, "tool", e.Name)
 		require.Equal(t, "modern", e.Era.String())
 	}
-	require.Equal(t, []mrtr.EventKind{
-		mrtr.RoundStarted, mrtr.HandlerEntered, mrtr.EffectStarted, mrtr.EffectDone, mrtr.QuestionsAsked,
-		mrtr.RoundStarted, mrtr.AnswerRefused, mrtr.QuestionsAsked, // the answer did not fit
-		mrtr.RoundStarted, mrtr.QuestionAnswered, mrtr.HandlerEntered, mrtr.CallCompleted,
+	require.Equal(t, []observe.Kind{
+		observe.RoundStarted, observe.HandlerEntered, observe.EffectStarted, observe.EffectDone, observe.QuestionsAsked,
+		observe.RoundStarted, observe.AnswerRefused, observe.QuestionsAsked, // the answer did not fit
+		observe.RoundStarted, observe.QuestionAnswered, observe.HandlerEntered, observe.CallCompleted,
 	}, kinds)
 	require.Equal(t, []int{1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3}, func() (rounds []int) {
 		for _, e := range events {
@@ -49,9 +52,9 @@ func TestEventsComeInOrder(t *testing.T) {
 		}
 		return rounds
 	}())
-	require.Equal(t, "effect", seen.of(mrtr.EffectDone)[0].Effect)
-	require.Equal(t, "units", seen.of(mrtr.AnswerRefused)[0].Question)
-	asked := seen.of(mrtr.QuestionsAsked)[0]
+	require.Equal(t, "effect", seen.of(observe.EffectDone)[0].Effect)
+	require.Equal(t, "units", seen.of(observe.AnswerRefused)[0].Question)
+	asked := seen.of(observe.QuestionsAsked)[0]
 	require.Equal(t, []string{"units"}, asked.Questions)
 	require.Equal(t, len(out.States[0]), asked.StateBytes)
 	require.Positive(t, asked.Duration)
@@ -64,7 +67,7 @@ func logged(t *testing.T, h nativeHandler, answers wire.Answers) string {
 	t.Helper()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
+	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
 	call(t, connect(t, serveTool(rt, h, nil), nil), answers)
 	return log.String()
 }
@@ -86,7 +89,7 @@ func TestTheLevelsOfALog(t *testing.T) {
 		{"a no", logged(t, asking(units, itself), wire.Answers{"units": wire.Decline}), []string{`level=INFO msg="call stopped"`, `error_type=declined`}},
 		{"nothing usable", logged(t, asking(units, itself), nil), []string{`level=WARN msg="call stopped"`, `error_type=unanswered`}},
 		{"an error", logged(t, failing(errors.New("oh no")), nil), []string{`level=ERROR msg="call stopped"`, `error_type=execution`}},
-		{"a fault", logged(t, needing(mrtr.Elicit[func()]("q", "?")), nil), []string{`level=ERROR msg="call stopped"`, `error_type=usage`}},
+		{"a fault", logged(t, asking(mrtr.Elicit[func()]("q", "?"), nil), nil), []string{`level=ERROR msg="call stopped"`, `error_type=usage`}},
 		{"a panic", logged(t, panicking, nil), []string{`level=ERROR msg="call stopped"`, `error_type=panic`, `observer_test.go`}},
 	} {
 		for _, want := range c.wants {
@@ -101,7 +104,7 @@ func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
 	for _, opts := range []*wire.Options{{Capabilities: wire.Nothing}, legacyMute, negotiatedDown} {
 		for _, needs := range [][]mrtr.AnyQuestion{nil, {units}} {
 			logger, log := newLog()
-			rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
+			rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
 			call(t, connect(t, serveTool(rt, asking(units, itself), &mrtr.HandlerOptions{Needs: needs}), opts), nil)
 			require.Contains(t, log.String(), `level=WARN msg="call stopped"`)
 			require.Contains(t, log.String(), "error_type=client_cannot_be_asked")
@@ -112,7 +115,7 @@ func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
 
 func TestARefusedStateIsLoggedWithItsReason(t *testing.T) {
 	logger, log := newLog()
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(logger)})
+	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
 	client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
 	_ = send(t, client, wire.Request{Name: "tool", State: "forged-" + canary})
 	require.Contains(t, log.String(), `level=WARN msg="state refused"`)
@@ -129,7 +132,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	rt, err := mrtr.New(&mrtr.Options{
-		Observer:  mrtr.LogObserver(logger),
+		Listener:  observe.With(observe.Log(logger)),
 		State:     &statecodec.Options{Keys: []statecodec.Key{key}},
 		Unaskable: mrtr.UnaskableLegacyDefaults,
 		Principal: func(context.Context, mcp.Request) (string, error) { return "PRINCIPAL-" + canary, nil },
@@ -144,7 +147,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 			}
 			a, ok := mrtr.Answer(c, q)
 			if !ok {
-				return mrtr.Need(q).Carry("CARRIED-" + canary), output{}, nil
+				return mrtr.Need(q), output{}, nil
 			}
 			switch end {
 			case "error":
@@ -208,8 +211,8 @@ func observedCall(t *testing.T, h mcp.ToolHandlerFor[input, output], wait time.D
 func TestEventsTellWhoCalls(t *testing.T) {
 	for name, style := range map[string]mrtr.Style[input, output]{
 		"native": mrtr.Native(asking(units, itself)),
-		"coroutine": mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-			v, err := mrtr.Ask(ctx, c, units)
+		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+			v, err := linear.Ask(ctx, c, units)
 			return output{v}, err
 		}),
 	} {
@@ -227,7 +230,7 @@ func TestEventsTellWhoCalls(t *testing.T) {
 				require.Less(t, len(e.Client), 140)
 				require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
 			}
-			started := seen.of(mrtr.RoundStarted)
+			started := seen.of(observe.RoundStarted)
 			require.Zero(t, started[0].Waited)
 			require.Equal(t, 90*time.Second, started[1].Waited)
 		})
@@ -240,7 +243,7 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 	sizes := map[string]int{}
 	for name, c := range map[string]struct {
 		meta     mcp.Meta
-		observer mrtr.Observer
+		observer observe.Observer
 	}{
 		"traced":             {mcp.Meta{"traceparent": roundOneParent}, &recorder{}},
 		"not traced":         {nil, &recorder{}},
@@ -250,7 +253,7 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 		"a long one":         {mcp.Meta{"traceparent": roundOneParent + strings.Repeat("-01", 100)}, &recorder{}},
 		"another type":       {mcp.Meta{"traceparent": 7}, &recorder{}},
 	} {
-		rt, err := mrtr.New(&mrtr.Options{Observer: c.observer})
+		rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(c.observer)})
 		require.NoError(t, err)
 		sizes[name] = len(observedCall(t, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil), 0, c.meta, nil))
 		require.NoError(t, rt.Close())
@@ -266,7 +269,7 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 func TestEventsOfEffects(t *testing.T) {
 	failed := errors.New("the desk is closed")
 	type seen struct {
-		kind   mrtr.EventKind
+		kind   observe.Kind
 		effect string
 		reason string
 		err    error
@@ -278,9 +281,9 @@ func TestEventsOfEffects(t *testing.T) {
 		})
 	}
 	steps := func(f func() (int, error)) mrtr.Style[input, output] {
-		var list mrtr.Steps[input, output]
-		mrtr.DoStep(&list, "book", func(context.Context, *mrtr.At[input], string) (int, error) { return f() })
-		list.End(func(context.Context, *mrtr.At[input]) (output, error) { return output{}, nil })
+		var list steps.List[input, output]
+		steps.Do(&list, "book", func(context.Context, *steps.At[input], string) (int, error) { return f() })
+		list.End(func(context.Context, *steps.At[input]) (output, error) { return output{}, nil })
 		return list.MustBuild()
 	}
 	for _, c := range []struct {
@@ -288,17 +291,21 @@ func TestEventsOfEffects(t *testing.T) {
 		style       mrtr.Style[input, output]
 		want        []seen
 	}{
-		{"done", once("book", func() (int, error) { return 1, nil }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectDone, "book", "", nil}}},
-		{"failed", once("book", func() (int, error) { return 0, failed }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "", failed}}},
-		{"a step is done", steps(func() (int, error) { return 1, nil }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectDone, "book", "", nil}}},
-		{"a step is skipped", steps(func() (int, error) { return 1, mrtr.ErrSkip }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectDone, "book", "skipped", nil}}},
-		{"a step failed", steps(func() (int, error) { return 0, failed }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "", failed}}},
-		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{mrtr.EffectStarted, "book", "", nil}, {mrtr.EffectFailed, "book", "it did not return", nil}, {mrtr.EffectInDoubt, "book", "", nil}}},
+		{"done", once("book", func() (int, error) { return 1, nil }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "", nil}}},
+		{"failed", once("book", func() (int, error) { return 0, failed }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "", failed}}},
+		{"a step is done", steps(func() (int, error) { return 1, nil }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "", nil}}},
+		{"a step is skipped", steps(func() (int, error) { return 1, mrtr.ErrSkip }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "skipped", nil}}},
+		{"a step failed", steps(func() (int, error) { return 0, failed }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "", failed}}},
+		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "it did not return", nil}, {observe.EffectInDoubt, "book", "", nil}}},
 	} {
 		rt, events := newRuntime(t, nil)
 		_, _, _ = mrtr.Tool(rt, c.style, nil)(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
 		var got []seen
 		for _, e := range events.all() {
+			if e.Effect != "" && e.Err != nil {
+				require.EqualError(t, e.Err, failed.Error())
+				e.Err = failed
+			}
 			if e.Effect != "" {
 				got = append(got, seen{e.Kind, e.Effect, e.Reason, e.Err})
 			}
@@ -309,18 +316,18 @@ func TestEventsOfEffects(t *testing.T) {
 
 // contextual gives every round a context, and notes that of each event.
 type contextual struct {
-	give func(ctx context.Context, e mrtr.Event) context.Context
+	give func(ctx context.Context, e observe.Event) context.Context
 	recorder
 	contexts []any
 }
 
 type contextualKey struct{}
 
-func (o *contextual) RoundContext(ctx context.Context, e mrtr.Event) context.Context {
+func (o *contextual) RoundContext(ctx context.Context, e observe.Event) context.Context {
 	return o.give(ctx, e)
 }
 
-func (o *contextual) Observe(ctx context.Context, e mrtr.Event) {
+func (o *contextual) Observe(ctx context.Context, e observe.Event) {
 	o.recorder.Observe(ctx, e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -336,32 +343,32 @@ func TestAnObserverGivesARoundItsContext(t *testing.T) {
 			enters(ctx)
 			return asking(units, itself)(ctx, call, in)
 		}),
-		"coroutine": mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
 			enters(ctx)
-			v, err := mrtr.Ask(ctx, c, units)
+			v, err := linear.Ask(ctx, c, units)
 			enters(ctx)
 			return output{v}, err
 		}),
 	}
 	for _, c := range []struct {
 		explanation string
-		give        func(ctx context.Context, e mrtr.Event) context.Context
+		give        func(ctx context.Context, e observe.Event) context.Context
 		value       func(round int) any
 	}{
-		{"one with a value", func(ctx context.Context, e mrtr.Event) context.Context {
+		{"one with a value", func(ctx context.Context, e observe.Event) context.Context {
 			return context.WithValue(ctx, contextualKey{}, e.Round)
 		}, func(round int) any { return round }},
-		{"none", func(context.Context, mrtr.Event) context.Context { return nil }, func(int) any { return nil }},
-		{"a panic", func(context.Context, mrtr.Event) context.Context { panic("oh no") }, func(int) any { return nil }},
+		{"none", func(context.Context, observe.Event) context.Context { return nil }, func(int) any { return nil }},
+		{"a panic", func(context.Context, observe.Event) context.Context { panic("oh no") }, func(int) any { return nil }},
 	} {
 		for name, style := range styles {
 			t.Run(c.explanation+", "+name, func(t *testing.T) {
 				entered = nil
 				observer := &contextual{give: c.give}
-				rt, _ := newRuntime(t, &mrtr.Options{Observer: observer})
+				rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observer)})
 				observedCall(t, mrtr.Tool(rt, style, nil), 0, nil, nil)
 				require.Equal(t, []any{c.value(1), c.value(2)}, entered)
-				require.NotEmpty(t, observer.of(mrtr.RoundStarted))
+				require.NotEmpty(t, observer.of(observe.RoundStarted))
 				for i, e := range observer.all() {
 					require.Equal(t, c.value(e.Round), observer.contexts[i], e.Kind)
 				}
@@ -373,8 +380,8 @@ func TestAnObserverGivesARoundItsContext(t *testing.T) {
 func TestStatsCountWhatIsHeld(t *testing.T) {
 	rt, _ := newRuntime(t, nil)
 	running := make(chan mrtr.Stats, 1)
-	h := mrtr.Tool(rt, mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-		v, err := mrtr.Ask(ctx, c, units)
+	h := mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+		v, err := linear.Ask(ctx, c, units)
 		running <- rt.Stats()
 		return output{v}, err
 	}), nil)
