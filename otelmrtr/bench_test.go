@@ -26,12 +26,12 @@ func BenchmarkTwoRounds(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var opts mrtr.Options
 			if name == "log" {
-				opts.Observer = log
+				opts.Listener = observe.With(log)
 			} else if o != nil {
 				o.MeterProvider = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
 				observer, err := otelmrtr.New(o)
 				require.NoError(b, err)
-				opts.Observer = observer
+				opts.Listener = observe.With(observer)
 			}
 			rt, err := mrtr.New(&opts)
 			require.NoError(b, err)

@@ -38,12 +38,17 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	})
 }
 
+// elsewhere is a memory store as if other processes shared it.
+type elsewhere struct{ *store.Memory }
+
+func (elsewhere) Scope() store.Scope { return store.Machine }
+
 // A server that is told to end at once ends without an error.
 func Example_serve() {
 	os.Setenv("MRTR_KEYS", statecodec.GenerateKey().Text())
 	defer os.Unsetenv("MRTR_KEYS")
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	fmt.Println(run(ctx, "127.0.0.1:0", nil, nil))
+	fmt.Println(run(ctx, "127.0.0.1:0", elsewhere{store.NewMemory(nil)}, nil))
 	// Output: <nil>
 }

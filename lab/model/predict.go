@@ -51,7 +51,9 @@ func (w *world) predict(r *request) *prediction {
 	if r.from == nil {
 		w.calls++
 		p.call = w.calls
-		w.enter(p, w.begin(r), false)
+		s := w.begin(r)
+		w.enter(p, s, false)
+		w.over(p, s)
 		return p
 	}
 	p.call = r.from.state.call
@@ -80,29 +82,27 @@ func (w *world) predict(r *request) *prediction {
 	case answered:
 		w.enter(p, s, true)
 	}
-	w.over(p, s)
+	if s.turn == 0 || p.turns {
+		w.over(p, s)
+	}
 	return p
 }
 
 // over is the end of a request. A call that has ended holds nothing, and its effects are
 // undone. With a store, an answer that is of no use ends its request alone.
 func (w *world) over(p *prediction, s *state) {
-	if s.turn > 0 && !p.turns {
-		return
-	}
-	held := s.frame.alive(w.instance(s), time.Now())
 	if p.kind != stops && p.kind != refuses {
 		return
 	}
 	w.drop(s)
-	if p.free && s.turn > 0 || p.cut || s.effects[undoable] == nil && s.tool.style != native {
+	stands := s.effects[undoable] != nil
+	if p.free && s.turn > 0 || p.cut || s.tool.style == native || !stands && s.doubts[undoable] == nil {
 		return
 	}
 	p.undoes = mayUndo
-	worded := w.instance(s).worded
 	switch p.reason {
-	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic:
-		if s.tool.style != native && s.begun == worded && s.sealed == worded && (s.tool.style != coroutine || held || p.entered) {
+	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic, stopFrameGone, stopDiverged:
+		if stands {
 			p.undoes = undoes
 		}
 	}
@@ -292,23 +292,9 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 		p.stop(stopTooMany)
 		return
 	}
-	if s.tool.style.holds() {
-		alive := s.frame.alive(w.instance(s), time.Now())
-		if s.turn > 0 && !parks && alive {
-			s.frame.expires = time.Now().Add(frameLife)
-			w.open(p, s)
-			return
-		}
+	if s.tool.style.holds() && parks {
 		w.drop(s)
-		switch {
-		case parks || alive:
-			s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
-		case !s.tool.style.replays():
-			p.stop(stopFrameGone)
-			return
-		default:
-			s.frame = nil
-		}
+		s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
 	}
 	w.open(p, s)
 	if s.turn == 0 || parks {

@@ -40,12 +40,13 @@ var importStair = []struct {
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
-	{"mrtr/internal/plaintext", nil, "it looks at characters"},
+	{"internal/plaintext", nil, "it looks at characters"},
+	{"mrtr/internal/plaintext", []string{"internal/plaintext"}, "the engine knows the quoter by this name"},
 	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
 	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
-	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "mrtr/internal/plaintext"}, "a form is judged without knowing who asks"},
+	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
@@ -74,7 +75,7 @@ var importStair = []struct {
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
-	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
+	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
 	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
@@ -98,8 +99,7 @@ var importStair = []struct {
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
 	{"prove/provetest", []string{gosdk, "internal/stack", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
-	{"prove/corpus", []string{"prove"}, "it judges the prover"},
-	{"prove/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
+	{"prove/corpus", []string{gosdk, "prove"}, "it judges the prover"},
 	{"prove/cmd/mrtr/internal/vet", []string{"golang.org/x/tools"}, "it reads sources, and runs nothing of them"},
 	{"prove/cmd/mrtr", []string{anything}, "a main wires packages together"},
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
+	"github.com/mrtr-go/sdk/internal/plaintext"
 )
 
 func TestTextThatHasNothingToHideIsFree(t *testing.T) {
@@ -41,10 +41,27 @@ func TestQuote(t *testing.T) {
 		"\U000e0041":               `"\U000e0041"`,
 		"a" + marks(4):             `"a` + marks(4) + `"`,
 		"a" + marks(5):             `"a` + marks(4) + `"…`,
+		"a\u2800b":                 `"a\u2800b"`, // a blank of Braille
+		"a  b":                     `"a \u0020b"`,
+		"a \u3000b":                "\"a \\u3000b\"",
+		"a\u00a0b":                 `"a\u00a0b"`,
+		`\u202e`:                   `"\\u202e"`, // typed, it is another text than the character
 		"日本\u3000国":                "\"日本\u3000国\"",
 		strings.Repeat("A", 1<<20): `"AAAAAAAAAA"…`,
 	} {
 		require.Equal(t, want, plaintext.Quote(text, most), "%.40q", text)
+	}
+}
+
+func TestEndsShowsBoth(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"123456789":                 {"123456789", ""},
+		"1234567890":                {"123456 … 890", " (cut: 10 characters)"},
+		"123456" + "xx" + "e\u0301": {"123456 … ", " (cut: 10 characters)"},
+		"123456      ":              {"123456 …  ", " (cut: 12 characters)"},
+	} {
+		shown, note := plaintext.Ends(text, 9)
+		require.Equal(t, want, [2]string{shown, note}, text)
 	}
 }
 
