@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -262,7 +263,7 @@ func (r *round) advance() (Outcome, error) {
 			return Outcome{}, err
 		}
 		if err := p.Unmet(); err != nil {
-			return Outcome{}, err
+			return Outcome{}, cmp.Or(r.misworded(need), err)
 		}
 		if need == nil {
 			for _, fn := range p.complete {
