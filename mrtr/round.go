@@ -52,9 +52,11 @@ func (r *round) play(ctx context.Context) Outcome {
 		case err != nil && (r.over == nil || endedByAnswers(err)):
 			r.over = err
 		case err == nil && !settled && r.over == nil:
-			r.reportAnswers("")
-			o, _ := r.suspend(false)
-			return o
+			if r.over = r.wait(); r.over == nil {
+				r.reportAnswers("")
+				o, _ := r.suspend(false)
+				return o
+			}
 		}
 	}
 	if !r.st.isKept() || r.begins || r.over != nil && isProtocolError(r.over) {
@@ -172,6 +174,14 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
 }
 
+// wait has the style wait as long again, where the questions go out again.
+func (r *round) wait() error {
+	if r.target.wait == nil {
+		return nil
+	}
+	return r.target.wait(new(Pass).begin(&r.ledger))
+}
+
 // leave lets go of what the style holds for the call.
 func (r *round) leave(elsewhere bool) {
 	if r.target.leave != nil {
@@ -241,7 +251,7 @@ func (r *round) advance() (Outcome, error) {
 		case err != nil:
 			return Outcome{}, err
 		}
-		if err := p.Unmet(); err != nil {
+		if err := r.unmet(p, need); err != nil {
 			return Outcome{}, err
 		}
 		if need == nil {
@@ -260,6 +270,22 @@ func (r *round) advance() (Outcome, error) {
 		p = new(Pass).begin(&r.ledger)
 	}
 	return Outcome{}, tooManyRounds(limit)
+}
+
+// unmet is the error of a pass that has come past an effect of an earlier round. Where it asks in
+// other words the question that the effect stands on, those are the cause.
+func (r *round) unmet(p *Pass, need *IncompleteResult) error {
+	err := p.Unmet()
+	if err == nil || need == nil {
+		return err
+	}
+	specs, _ := specsOf(nil, need.questions)
+	for _, s := range specs {
+		if _, reworded := r.reword(s); reworded != nil {
+			return reworded
+		}
+	}
+	return err
 }
 
 // complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the
