@@ -73,8 +73,9 @@ func TestInvariantOfEveryContract(t *testing.T) {
 	for _, s := range contract.AllStyles() {
 		require.Contains(t, contract.AuditsEarly, s.Name, "where does it audit?")
 	}
-	mrtrtest.Alike(t, contract.AllStyles(), contract.ModernContracts(), contract.OneInstance)
-	require.Len(t, contract.OrderStyles(), len(options.All)+1, "every style, and resumable")
+	require.Len(t, contract.OwnStyles(), 2)
+	mrtrtest.Alike(t, append(contract.AllStyles(), contract.OwnStyles()...), contract.ModernContracts(), contract.OneInstance)
+	require.Len(t, contract.OrderStyles(), len(options.All)+3, "every style, resumable, and two of our own")
 	mrtrtest.Alike(t, contract.OrderStyles(), contract.OrderContracts(), contract.OneInstance)
 	require.Len(t, contract.TogetherStyles(), len(options.All)+1)
 	mrtrtest.Alike(t, contract.TogetherStyles(), contract.TogetherContracts(), contract.OneInstance)
@@ -82,7 +83,7 @@ func TestInvariantOfEveryContract(t *testing.T) {
 
 // The same handlers are asked as tasks: the same questions, results and effects.
 func TestInvariantOfTasks(t *testing.T) {
-	styles := append(contract.AllStyles(), contract.Resumable())
+	styles := slices.Concat(contract.AllStyles(), []mrtrtest.Subject{contract.Resumable()}, contract.OwnStyles())
 	mrtrtest.Alike(t, styles, contract.TaskContracts(contract.ModernContracts()), contract.AsTask)
 	mrtrtest.Alike(t, contract.OrderStyles(), contract.TaskContracts(contract.OrderContracts()), contract.AsTask)
 	mrtrtest.Alike(t, contract.TogetherStyles(), contract.TaskContracts(contract.TogetherContracts()), contract.AsTask)
@@ -108,11 +109,12 @@ func TestInvariantOfTasksAcrossInstances(t *testing.T) {
 // the same messages as with one instance.
 func TestInvariantAcrossInstances(t *testing.T) {
 	anywhere := append(contract.Styles("native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "journal", "given"), contract.Resumable())
+	anywhere = append(anywhere, contract.OwnStyles()...)
 	mrtrtest.Alike(t, anywhere, contract.ModernContracts(), contract.Fresh)
 	mrtrtest.Alike(t, []mrtrtest.Subject{contract.Resumable()}, contract.ModernContracts(), contract.OneInstance)
 
 	orders := slices.DeleteFunc(contract.OrderStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
-	require.Len(t, orders, len(options.All))
+	require.Len(t, orders, len(options.All)+2)
 	mrtrtest.Alike(t, orders, contract.OrderContracts(), contract.Fresh)
 
 	together := slices.DeleteFunc(contract.TogetherStyles(), func(s mrtrtest.Subject) bool { return s.Name == "coroutine" })
@@ -171,7 +173,7 @@ func resumes(c mrtrtest.Contract) bool {
 
 // A legacy client is asked over its connection. There landmine B really waits, and audits once.
 func TestInvariantForLegacyClients(t *testing.T) {
-	mrtrtest.Alike(t, contract.Styles(contract.AskingLegacy...), contract.LegacyContracts(), contract.Legacy)
+	mrtrtest.Alike(t, append(contract.Styles(contract.AskingLegacy...), contract.OwnStyles()...), contract.LegacyContracts(), contract.Legacy)
 	mrtrtest.Alike(t, contract.Styles("await"), contract.Unsaid(contract.LegacyContracts()), contract.Legacy)
 	require.NotEmpty(t, contract.LegacyOrderContracts())
 	mrtrtest.Alike(t, contract.OrderStyles(), contract.LegacyOrderContracts(), contract.Legacy)

@@ -81,7 +81,7 @@ func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 func release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
 	if u.InDoubt {
 		fmt.Println("  looked for", u.Idem)
-		return mrtr.Found
+		return mrtr.ErrFound
 	}
 	fmt.Println("  released", u.Value)
 	return nil

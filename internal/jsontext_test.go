@@ -206,3 +206,80 @@ func TestAPlainWalkerStopsAtTheUnusual(t *testing.T) {
 		require.True(t, w.End(), c.explanation)
 	}
 }
+
+// Eight bytes are read at a time: each byte is tried at each place among them, beside
+// neighbours that a borrow or a carry could reach.
+func TestIsPlainTellsEveryByteAtEveryPlace(t *testing.T) {
+	for c := range 256 {
+		plain := ' ' <= c && c <= '~' && c != '"' && c != '\\'
+		for _, neighbour := range []string{"a", " ", "~", "!", "#", "[", "]"} {
+			for place := range 17 {
+				text := strings.Repeat(neighbour, place) + string([]byte{byte(c)}) + strings.Repeat(neighbour, 17-place)
+				require.Equal(t, plain, jsontext.IsPlain(text), "%q at %d", text, place)
+				require.Equal(t, plain, jsontext.IsPlain([]byte(text[:place+1])), "%q at its end", text[:place+1])
+			}
+		}
+	}
+}
+
+// A string ends at its first quote, wherever that stands among eight bytes, and whatever
+// follows.
+func TestAStringEndsAtItsFirstQuote(t *testing.T) {
+	for length := range 20 {
+		for _, after := range []string{"", "\"", "\\", "\x00\xff", `"\"`, "\x7f\x01"} {
+			text := `"` + strings.Repeat("a", length) + `"`
+			w := jsontext.Walk([]byte(text+","+after+strings.Repeat(" ", 9)), 1)
+			require.Equal(t, text, string(w.Value()))
+		}
+	}
+}
+
+func TestIsPlainAllocatesNothing(t *testing.T) {
+	text := strings.Repeat("text ", 100)
+	require.Zero(t, testing.AllocsPerRun(100, func() { jsontext.IsPlain(text) }))
+}
+
+func TestTextThatIsNotUTF8IsReplaced(t *testing.T) {
+	for _, broken := range []string{"\xff", "a\xc3", "\xed\xa0\x80", "ok\x80ok"} {
+		var ours, theirs string
+		require.NoError(t, json.Unmarshal(jsontext.AppendString(nil, broken), &ours))
+		encoded, err := json.Marshal(broken)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(encoded, &theirs))
+		require.Equal(t, theirs, ours)
+	}
+}
+
+func TestReaderTakesOneSpelling(t *testing.T) {
+	const good = `{"v":1,"text":"a","list":[{"first":"b","raw":{"x":[1,"]"]}}]}`
+	read := func(text string) bool {
+		r, v := jsontext.Open([]byte(text), "v")
+		r.Text("text")
+		if r.List("list") {
+			for i := 0; r.Object(i); i++ {
+				r.First("first")
+				r.Raw("raw")
+				r.EndObject()
+			}
+		}
+		return r.End() && v == 1
+	}
+	require.True(t, read(good))
+	for explanation, text := range map[string]string{
+		"nothing":                    ``,
+		"something behind it":        good + " ",
+		"cut":                        good[:len(good)-1],
+		"white space":                strings.Replace(good, `,"text"`, `, "text"`, 1),
+		"another first member":       strings.Replace(good, `"v"`, `"w"`, 1),
+		"a number written otherwise": strings.Replace(good, `1`, `01`, 1),
+		"an escape not needed":       strings.Replace(good, `"a"`, `"\u0061"`, 1),
+		"an empty text":              strings.Replace(good, `"a"`, `""`, 1),
+		"an empty list":              `{"v":1,"text":"a","list":[]}`,
+		"an unknown member":          `{"v":1,"text":"a","more":1}`,
+		"members in another order":   `{"v":1,"list":[{"first":"b"}],"text":"a"}`,
+		"a comma too many":           strings.Replace(good, `[{`, `[,{`, 1),
+		"a value without an end":     `{"v":1,"list":[{"first":"b","raw":{`,
+	} {
+		require.False(t, read(text), explanation)
+	}
+}

@@ -64,10 +64,13 @@ func (e *Error) Error() string {
 // advice says what stands, with ifNothing behind it only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
 	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
-		if len(e.Applied) == 0 {
-			return " What it has done is unknown: " + checkFirst
+		switch undone := (outcome{undone: e.Undone}).sentence(); {
+		case len(e.Applied) > 0:
+			return undone + " " + were(e.Applied, "done") + ", and perhaps more: " + checkFirst
+		case undone != "":
+			return undone + " What else it has done is unknown: " + checkFirst
 		}
-		return " " + were(e.Applied, "done") + ", and perhaps more: " + checkFirst
+		return " What it has done is unknown: " + checkFirst
 	}
 	stands := outcome{e.Applied, e.NotUndone, e.Unknown, e.Undone}.sentence()
 	if len(e.Applied)+len(e.Unknown) == 0 {

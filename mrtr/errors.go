@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
@@ -176,11 +175,6 @@ func reasonOf(err error) Reason {
 	return ""
 }
 
-func isQuiet(err error) bool {
-	var e interface{ ToolErrorQuiet() bool }
-	return errors.As(err, &e) && e.ToolErrorQuiet()
-}
-
 func errorType(err error) string {
 	var e interface{ ToolErrorType() string }
 	if errors.As(err, &e) && e.ToolErrorType() != "" {
@@ -232,12 +226,6 @@ func choseCode(err error) bool {
 	}
 	var failed *sse.Error
 	return !errors.As(err, &failed) || !errors.Is(failed, wire)
-}
-
-// lacksCapability reports whether a modern client was refused because it lacks a capability.
-func lacksCapability(err error) bool {
-	wire, ok := err.(*jsonrpc.Error)
-	return ok && wire.Code == mcp.CodeMissingRequiredClientCapabilities
 }
 
 // A refusal ends a request before its call begins, for a reason that is no business of its

@@ -19,12 +19,13 @@ import (
 
 // judge settles the pending questions of a round by the answers that came back, and reports
 // whether all of them have one; then they are filed. An answer is judged by its question as
-// that was sent. A decline ends the call, unless the question is lenient.
+// that was sent. A decline ends the call, unless the question is lenient. The others are judged
+// all the same: what came names the round, whichever of the answers ends it.
 //
 // The work on one answer is bounded by its question and its size. It is not begun for a client
 // that has hung up.
 func (l *ledger) judge(ctx context.Context) (settled bool, _ error) {
-	late := l.lateness()
+	var ended error
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
 		if p.settled() {
@@ -33,38 +34,38 @@ func (l *ledger) judge(ctx context.Context) (settled bool, _ error) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := l.judgeAnswer(ctx, p, late); err != nil {
-			return false, err
+		if err := l.judgeAnswer(ctx, p); err != nil && ended == nil {
+			ended = err
 		}
+	}
+	if ended != nil {
+		return false, ended
 	}
 	return l.gateAgain()
 }
 
-// lateness reports whether the answer to a question came after its deadline. Another instance
+// isLate reports whether the answer to a question came after its deadline. Another instance
 // may have set that, whose clock is not this one's: the doubt is in the user's favour.
-func (l *ledger) lateness() func(p *pending) bool {
-	var now time.Time
-	return func(p *pending) bool {
-		if p.lapses == 0 {
-			return false
-		}
-		if now.IsZero() {
-			now = time.Now().Add(-l.target.rt.skew)
-		}
-		return !now.Before(time.UnixMilli(p.lapses))
+func (l *ledger) isLate(p *pending) bool {
+	if p.lapses == 0 {
+		return false
 	}
+	if l.asOf.IsZero() {
+		l.asOf = time.Now()
+	}
+	return !l.asOf.Add(-l.target.rt.skew).Before(time.UnixMilli(p.lapses))
 }
 
 // judgeAnswer judges one answer. It keeps the answer as it came too, whenever that was: equal
 // requests claim their round with that, and the first of them decides whether it was late.
-func (l *ledger) judgeAnswer(ctx context.Context, p *pending, late func(*pending) bool) error {
+func (l *ledger) judgeAnswer(ctx context.Context, p *pending) error {
 	response, asked := l.ex.answers[p.key], *p
 	err := p.judge(ctx, response, l.target.rt.limits.MaxStateBytes/2)
 	p.how, p.came = p.howAnswered(response, err), p.answer
 	if err != nil && p.how != "" {
 		p.came = json.RawMessage(p.how)
 	}
-	if late(p) && (!l.isPunctual() || err == nil && !p.settled()) {
+	if l.isLate(p) && (!l.isPunctual() || err == nil && !p.settled()) {
 		came := p.came
 		*p = asked
 		p.came = came

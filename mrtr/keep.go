@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +37,7 @@ type Turn struct {
 	Within      time.Duration // that the round has
 	Cancel      bool          // the end of the request reaches the round also when it is kept
 	Noted       bool          // the round writes its effects down from the start
+	Since       time.Time     // when the answers came, where that decides about one of them
 	Handler     Recorder
 }
 
@@ -56,6 +59,8 @@ type Notes interface {
 	// reports whether it was cut off.
 	Left() []byte
 	CutOff() bool
+	// Since is that of the Turn which was claimed first.
+	Since() time.Time
 	// Begun writes down the effects of the round, one of which is about to begin. With an
 	// error it must not.
 	Begun(ctx context.Context) error
@@ -123,6 +128,7 @@ type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }
 func (noNotes) CutOff() bool                { return false }
+func (noNotes) Since() time.Time            { return time.Time{} }
 func (noNotes) Begun(context.Context) error { return nil }
 func (noNotes) Ended()                      {}
 func (noNotes) Watch(Effects)               {}
@@ -168,10 +174,14 @@ type Service interface {
 }
 
 type services struct {
-	mu    sync.Mutex
-	byKey map[any]Service
+	mu       sync.Mutex
+	byKey    map[any]Service
+	draining bool
+	closeBy  time.Time // zero until the runtime is closed
 }
 
+// of is the service under a key. One that is made while the runtime drains, or after it was
+// closed, is drained or closed at once.
 func (s *services) of(key any, make func() Service) Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,9 +189,38 @@ func (s *services) of(key any, make func() Service) Service {
 		s.byKey = map[any]Service{}
 	}
 	if s.byKey[key] == nil {
-		s.byKey[key] = make()
+		made := make()
+		if s.byKey[key] = made; s.draining {
+			made.Drain()
+		}
+		if !s.closeBy.IsZero() {
+			_ = made.Close(s.closeBy) // it has nothing to close
+		}
 	}
 	return s.byKey[key]
+}
+
+func (s *services) drain() []Service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	return slices.Collect(maps.Values(s.byKey))
+}
+
+// close notes until when the runtime closes, unless that is known.
+func (s *services) close(until time.Time) (all []Service, by time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closeBy.IsZero() {
+		s.closeBy = until
+	}
+	return slices.Collect(maps.Values(s.byKey)), s.closeBy
+}
+
+func (s *services) state() (all []Service, draining, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.byKey)), s.draining, !s.closeBy.IsZero()
 }
 
 // Emptiness tells those who wait that nothing is left. Its owner's lock guards it.

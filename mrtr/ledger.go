@@ -17,6 +17,7 @@ type ledger struct {
 	ex     exchange
 	life   context.Context // of the round
 	base   int             // length of the history when the round began
+	asOf   time.Time       // when its answers came, if one of its questions has a deadline
 
 	mu      sync.Mutex // guards the fields below
 	st      state

@@ -278,7 +278,12 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	if failed != nil {
 		l := a.p.at.Load()
 		err = &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
-		a.p.locked(func(l *ledger) { l.hear(Entry{Kind: InDoubt, Key: shown(a.key)}) })
+		a.p.locked(func(l *ledger) {
+			if !a.doubtful { // CheckFirst: an attempt that nobody remembers
+				l.st.done = append(l.st.done, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
+			}
+			l.hear(Entry{Kind: InDoubt, Key: shown(a.key)})
+		})
 		if l.notes != nil {
 			l.give(err)
 		}

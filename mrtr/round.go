@@ -40,29 +40,48 @@ func (r *round) play(ctx context.Context) Outcome {
 			return r.run(ctx, noNotes{}, err)
 		}
 	}
-	r.over = endOf(ctx)
-	if r.over != nil {
+	if r.ends = endOf(ctx); r.ends != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	settled := true
-	if len(r.st.pending) > 0 && (r.over == nil || len(r.ex.answers) > 0) {
-		var err error
-		settled, err = r.judge(ctx)
-		switch {
-		case err != nil && (r.over == nil || endedByAnswers(err)):
-			r.over = err
-		case err == nil && !settled && r.over == nil:
-			if r.over = r.wait(); r.over == nil {
-				r.reportAnswers("")
-				o, _ := r.suspend(false)
-				return o
-			}
-		}
+	if !r.judgeAll(ctx) {
+		r.reportAnswers("")
+		o, _ := r.suspend(false)
+		return o
 	}
 	if !r.st.isKept() || r.begins || r.over != nil && isProtocolError(r.over) {
 		return r.run(ctx, noNotes{}, r.over)
 	}
 	return r.keep(ctx)
+}
+
+// judgeAll judges the answers, and reports whether the round has all that it needs.
+func (r *round) judgeAll(ctx context.Context) bool {
+	r.over = r.ends
+	if len(r.st.pending) == 0 || r.ends != nil && len(r.ex.answers) == 0 {
+		return true
+	}
+	settled, err := r.judge(ctx)
+	if err != nil && (r.ends == nil || endedByAnswers(err)) {
+		r.over = err
+	}
+	if !settled && r.over == nil {
+		r.over = r.wait()
+	}
+	return settled || r.over != nil
+}
+
+// judgeAgain judges the answers as of when the turn was claimed first, since that decides which
+// of them came in time.
+func (r *round) judgeAgain(ctx context.Context, since time.Time) {
+	if since.IsZero() || since.Equal(r.asOf) {
+		return
+	}
+	if st, err := r.unseal(r.ex.token); err == nil {
+		r.locked(func() { r.st, r.fresh = st, nil })
+		r.st.round++
+		r.asOf = since
+		r.judgeAll(ctx)
+	}
 }
 
 // keep has the Keeper run the round.
@@ -74,7 +93,8 @@ func (r *round) keep(ctx context.Context) Outcome {
 		case err == nil:
 			return o
 		case r.over == nil && endOf(ctx) != nil: // it came before the round had begun
-			r.over, ctx = endOf(ctx), context.WithoutCancel(ctx)
+			r.ends = endOf(ctx)
+			r.over, ctx = r.ends, context.WithoutCancel(ctx)
 		default:
 			return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
 		}
@@ -83,6 +103,7 @@ func (r *round) keep(ctx context.Context) Outcome {
 
 // runKept may go on when its request has left: from here on the round is the Keeper's.
 func (r *round) runKept(ctx context.Context, n Notes) Outcome {
+	r.judgeAgain(ctx, n.Since())
 	o := r.run(ctx, n, r.over)
 	if !errors.Is(r.isGiven(), errGivenUp) { // which has told
 		r.endedWith(ctx, o)

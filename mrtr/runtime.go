@@ -120,9 +120,6 @@ type Runtime struct {
 	services      services
 	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
-
-	closing sync.Once
-	closeBy time.Time
 }
 
 // sealer is statecodec.Codec, except in the tests that show the need for a seal.
@@ -326,17 +323,6 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	return eraser.Erase(ctx, names, rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))))
 }
 
-// each has all services, the Keeper last.
-func (rt *Runtime) each() []Service {
-	rt.services.mu.Lock()
-	all := slices.Collect(maps.Values(rt.services.byKey))
-	rt.services.mu.Unlock()
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
-	}
-	return all
-}
-
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. From now
 // on a call that would need a held handler is refused with -31001 before its handler is entered:
 // its client may send the same request to another instance. A held handler that cannot go on
@@ -349,9 +335,8 @@ func (rt *Runtime) each() []Service {
 // Drain before the transport shuts down, which has to bring the answers: docs/operating.md gives
 // the order.
 func (rt *Runtime) Drain(ctx context.Context) error {
-	rt.door.drain()
 	var phases []func() <-chan struct{}
-	for _, s := range rt.each() {
+	for _, s := range rt.services.drain() {
 		phases = append(phases, s.Drain)
 	}
 	phases = append(phases, rt.door.close)
@@ -379,14 +364,16 @@ const closingTime = 10 * time.Second
 // and counted in the error. It does not close the store. A second Close waits for what is left
 // of the ten seconds.
 func (rt *Runtime) Close() error {
-	rt.closing.Do(func() { rt.closeBy = time.Now().Add(closingTime) })
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
-	all := rt.each()
+	all, closeBy := rt.services.close(time.Now().Add(closingTime))
+	if rt.keeper != nil {
+		all = append(all, rt.keeper)
+	}
 	failed := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, s := range all {
-		wg.Go(func() { failed[i] = s.Close(rt.closeBy) })
+		wg.Go(func() { failed[i] = s.Close(closeBy) })
 	}
 	wg.Wait()
 	return errors.Join(failed...)
@@ -395,11 +382,10 @@ func (rt *Runtime) Close() error {
 // door lets requests in until the runtime drains, and knows when the last of them has left. A
 // legacy client's call is one request, which lasts while its user is asked.
 type door struct {
-	mu       sync.Mutex
-	inside   int
-	draining bool
-	closed   bool
-	empty    Emptiness
+	mu     sync.Mutex
+	inside int
+	closed bool
+	empty  Emptiness
 }
 
 // enter reports whether the request is inside: always if evenSo, else while the door is open. A
@@ -427,12 +413,6 @@ func (d *door) leave() {
 	d.empty.Note(d.inside == 0)
 }
 
-func (d *door) drain() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.draining = true
-}
-
 // close shuts the door. The channel is closed once everybody has left.
 func (d *door) close() (empty <-chan struct{}) {
 	d.mu.Lock()
@@ -449,13 +429,19 @@ type Durability interface {
 // Stats counts the rounds and the handlers of this moment.
 func (rt *Runtime) Stats() Stats {
 	s := Stats{Rounds: int(rt.rounds.Load())}
-	rt.door.mu.Lock()
-	s.Draining = rt.door.draining
-	rt.door.mu.Unlock()
-	for _, service := range rt.each() {
-		service.Count(&s, func(Waiting, time.Time) {})
-	}
+	rt.count(&s, func(Waiting, time.Time) {})
 	return s
+}
+
+func (rt *Runtime) count(s *Stats, waiting func(w Waiting, since time.Time)) {
+	var all []Service
+	all, s.Draining, s.Closed = rt.services.state()
+	if rt.keeper != nil {
+		all = append(all, rt.keeper)
+	}
+	for _, service := range all {
+		service.Count(s, waiting)
+	}
 }
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them,
@@ -471,9 +457,7 @@ func (rt *Runtime) Waiting() []Waiting {
 		w.Longest = max(w.Longest, now.Sub(since))
 		found[key] = w
 	}
-	for _, service := range rt.each() {
-		service.Count(new(Stats), add)
-	}
+	rt.count(new(Stats), add)
 	rt.asking.mu.Lock()
 	for w, since := range rt.asking.calls {
 		add(*w, since)

@@ -224,7 +224,7 @@ func (r *round) turn(over error) Turn {
 	return Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: t.rt.lastUse(until), Within: t.within, Cancel: t.cancel,
-		Noted: t.noted(), Handler: t,
+		Noted: t.noted(), Since: r.asOf, Handler: t,
 	}
 }
 
@@ -335,6 +335,7 @@ type round struct {
 
 	begins   bool  // the call begins with this request
 	keeps    bool  // the Keeper has the round
+	ends     error // by which its request ends the call
 	over     error // by which its answers, or its request, end the call before the handler is entered
 	first    Pass
 	rejected Outcome // of a request that was refused

@@ -35,7 +35,7 @@ func (r *round) offerTask(ctx context.Context) (start bool, _ error) {
 	}
 	r.life = ctx
 	if !r.begins {
-		task.Declare(p)
+		task.Declare(p, r.st.isKept())
 		return false, nil
 	}
 	if err := r.refuseUnaskable(); err != nil {
@@ -55,6 +55,6 @@ func (r *round) start(err error) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	rendezvous.TaskRoundOf(r.life).Declare(r.target.task)
+	rendezvous.TaskRoundOf(r.life).Declare(r.target.task, r.st.isKept())
 	return Outcome{Token: token, asks: []pending{}}
 }

@@ -16,9 +16,9 @@ type Undo[T any] struct {
 	Why     error  // what ended the call
 }
 
-// Found, returned by the undo of an effect in doubt, says that the effect was found and undone,
+// ErrFound, returned by the undo of an effect in doubt, says that the effect was found and undone,
 // or found not to have happened. After a nil it stays unknown whether it happened.
-var Found = errors.New("mrtr: the effect in doubt was found, and does not stand")
+var ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
 
 // Undoing undoes the effect under one key. UndoOf makes one.
 type Undoing struct {
@@ -114,7 +114,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	began, found := time.Now(), false
 	failed := guard(func() error { // the methods of its error may panic too
 		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
-		found = errors.Is(err, Found)
+		found = errors.Is(err, ErrFound)
 		end.doubt = err != nil && !found && inDoubt(ctx, err)
 		return err
 	})

@@ -95,7 +95,7 @@ var undoings = map[string]struct {
 	happened, doubts string
 }{
 	"nil":            {func() error { return nil }, isUndone, isUnknown},
-	"found":          {func() error { return fmt.Errorf("looked: %w", mrtr.Found) }, isUndone, isUndone},
+	"found":          {func() error { return fmt.Errorf("looked: %w", mrtr.ErrFound) }, isUndone, isUndone},
 	"an error":       {func() error { return errors.New("the desk is closed") }, isKept, isUnknown},
 	"indeterminate":  {func() error { return mrtr.ErrIndeterminate }, isUnknown, isUnknown},
 	"timed out":      {func() error { return context.DeadlineExceeded }, isUnknown, isUnknown},

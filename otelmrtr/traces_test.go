@@ -2,14 +2,11 @@ package otelmrtr_test
 
 import (
 	"context"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -92,12 +89,6 @@ func (f *traced) rounds() (rounds []tracetest.SpanStub) {
 	return rounds
 }
 
-func answering(key, answer, state, traceparent string) *mcp.CallToolRequest {
-	r := request(state, "", traceparent)
-	r.Params.InputResponses = mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: answer}}}
-	return r
-}
-
 // linked are the traces that a span links.
 func linked(span tracetest.SpanStub) (traces []string) {
 	for _, l := range span.Links {
@@ -127,9 +118,9 @@ func TestOneTraceACall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTraced(t, otelmrtr.Options{Public: c.public})
-			state, first := f.serve(0, c.server, request("", "", c.first))
-			state, second := f.serve(1, c.server, answering("seat", "window", state, c.later))
-			_, third := f.serve(0, c.server, answering("meal", "fish", state, c.later))
+			state, first := f.serve(0, c.server, request("", "", "", c.first))
+			state, second := f.serve(1, c.server, request(state, "seat", "window", c.later))
+			_, third := f.serve(0, c.server, request(state, "meal", "fish", c.later))
 			rounds := f.rounds()
 			require.Len(t, rounds, 3)
 			id := rounds[0].SpanContext.TraceID().String()
@@ -159,14 +150,16 @@ func TestOneTraceACall(t *testing.T) {
 	}
 }
 
-// A tracestate is passed on with the trace that it is of, and a stranger's is not.
+// A tracestate is passed on with the trace that it is of, and a stranger's is not. Whether a
+// trace is sampled is decided in round one, and holds at every instance.
 func TestATraceStateIsKept(t *testing.T) {
 	for public, want := range map[bool]string{false: "vendor=1,other=2", true: ""} {
 		f := newTraced(t, otelmrtr.Options{Public: public})
-		r := request("", "", parent)
+		r := request("", "", "", parent)
 		r.Params.Meta["tracestate"] = "vendor=1,other=2"
 		state, _ := f.serve(0, "", r)
-		f.serve(1, "", answering("seat", "window", state, ""))
+		f.serve(1, "", request(state, "seat", "window", ""))
+		require.Len(t, f.rounds(), 2)
 		for _, span := range f.rounds() {
 			require.Equal(t, want, span.SpanContext.TraceState().String())
 			for _, l := range span.Links {
@@ -174,55 +167,8 @@ func TestATraceStateIsKept(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Whether a trace is sampled is decided in round one, and holds at every instance.
-func TestATraceThatIsNotSampled(t *testing.T) {
 	f := newTraced(t, otelmrtr.Options{})
-	state, _ := f.serve(0, "", request("", "", strings.TrimSuffix(parent, "01")+"00"))
-	f.serve(1, "", answering("seat", "window", state, own))
+	state, _ := f.serve(0, "", request("", "", "", strings.TrimSuffix(parent, "01")+"00"))
+	f.serve(1, "", request(state, "seat", "window", own))
 	require.Empty(t, f.spans.GetSpans())
-}
-
-// A state is as long as ever where nobody traces, and longer by the trace alone where somebody
-// does.
-func TestATraceCostsItsOwnBytes(t *testing.T) {
-	length := func(observer observe.Observer, r *mcp.CallToolRequest) int {
-		rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observer)})
-		require.NoError(t, err)
-		defer rt.Close()
-		res, _, err := mrtr.Tool(rt, native(nil), nil)(t.Context(), r, trip{})
-		require.NoError(t, err)
-		return len(res.RequestState)
-	}
-	observer := func(o otelmrtr.Options) observe.Observer {
-		o.MeterProvider = metric.NewMeterProvider()
-		got, err := otelmrtr.New(&o)
-		require.NoError(t, err)
-		return got
-	}
-	tracing := otelmrtr.Options{TracerProvider: sdktrace.NewTracerProvider()}
-	alone := length(nil, request("", "", parent))
-	require.LessOrEqual(t, alone, 420)
-	require.Equal(t, alone, length(observer(otelmrtr.Options{}), request("", "", "")), "metrics alone")
-	require.Equal(t, alone+88, length(observer(tracing), request("", "", "")))
-	require.Equal(t, alone+88, length(observer(tracing), request("", "", parent)))
-}
-
-// An effect in doubt is an error of its own and of its round, with the effect's name.
-func TestADoubtIsAnError(t *testing.T) {
-	s := observe(t, mrtr.Options{})
-	h := mrtr.Tool(s.rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
-		_, _ = mrtr.Once(ctx, c, "reserve", func(context.Context, string) (seat, error) { return seat{}, io.EOF })
-		return nil, seat{"none"}, nil // it completes all the same
-	}), nil)
-	_, _, err := h(t.Context(), request("", "", ""), trip{})
-	require.NoError(t, err)
-	spans := s.spans.GetSpans()
-	require.Len(t, spans, 3)
-	for i, want := range []string{"failed", "in doubt", "completed"} {
-		require.Contains(t, spans[i].Attributes, attribute.String("mrtr.outcome", want))
-		require.Equal(t, codes.Error, spans[i].Status.Code, want)
-	}
-	require.Contains(t, s.metrics(), "mrtr.effects{mcp.method.name=tools/call,mrtr.effect=reserve,mrtr.era=modern,mrtr.name=book,mrtr.outcome=in doubt} 1")
 }

@@ -19,7 +19,8 @@ type Source struct {
 func (c Clause) Source() Source { return sources[c] }
 
 // Demands is the strongest level that the passage supports. The published schema is
-// normative without a keyword. Any other sentence without one supports a SHOULD.
+// normative without a keyword. Any other sentence without one supports a SHOULD. What nobody
+// wrote down is ours, or a promise to the person.
 func (s Source) Demands() Level {
 	switch {
 	case s == Source{}:
@@ -49,17 +50,18 @@ const (
 
 // The clauses of the specification.
 const (
+	agreedTo Clause = "a promise to the person: nothing happens without their yes, or otherwise than they were told"
+	onceOnly Clause = "a promise to the person: one yes has its effects once"
+
 	integrity   Clause = "Server Requirements: reject a state that fails verification"
 	binding     Clause = "Server Requirements: bind the state to principal, expiry and originating request"
-	singleUse   Clause = "Server Requirements: single use, if the tool promises it, is enforced on the server; otherwise a note"
+	singleUse   Clause = "Server Requirements: single use, if the tool promises it, is enforced on the server"
 	declared    Clause = "Server Requirements: ask for nothing that the client did not declare"
 	answering   Clause = "Error Handling: validate that inputResponses is a valid object"
 	reasking    Clause = "Error Handling: ask again for a missing answer"
 	ignoring    Clause = "Error Handling: ignore answers to no question"
-	blaming     Clause = "Error Handling: protocol errors have an appropriate code"
 	keyed       Clause = "InputResponses: answers stand under the keys of their questions"
 	questioning Clause = "Server Requirements: a question is one of three requests"
-	actions     Clause = "Elicitation, Error Handling: the user may decline or cancel"
 	fitting     Clause = "Elicitation, Form Mode Security: validate content against the requested schema"
 	naming      Clause = "_meta: the error for a missing capability lists it"
 	stateless   Clause = "Statelessness: do not rely on the capabilities of prior requests"
@@ -105,12 +107,8 @@ var sources = map[Clause]Source{
 		revision + "basic/patterns/mrtr#error-handling"},
 	ignoring: {"If additional, unexpected parameters are provided in the InputResponses object, the server SHOULD ignore any information it does not recognize or need.",
 		revision + "basic/patterns/mrtr#error-handling"},
-	blaming: {"Protocol errors … SHOULD return a JSON-RPC error response with an appropriate error code and message.",
-		revision + "basic/patterns/mrtr#error-handling"},
 	keyed: {"Keys correspond to the keys in the InputRequests map.",
 		revision + "basic/patterns/mrtr#inputresponses"},
-	actions: {"Servers … MUST handle cases where the user declines or cancels the elicitation.",
-		revision + "client/elicitation#error-handling"},
 	fitting: {"Servers SHOULD validate received data matches the requested schema.",
 		revision + "client/elicitation#form-mode-security"},
 	naming: {"The server MUST return a MissingRequiredClientCapabilityError (-32021) whose data.requiredCapabilities lists the missing capabilities.",

@@ -70,6 +70,7 @@ func Command(command func() *exec.Cmd) Dial {
 type conn struct {
 	client *wire.Client
 	close  func() error
+	url    string
 }
 
 // client is the connection of the first caller, a modern client that can be
@@ -101,6 +102,9 @@ func (t *trial) tryDial(d Dial, who *Caller, opts *wire.Options) (*wire.Client, 
 		return nil, err
 	}
 	t.conns = append(t.conns, c)
+	if t.url == "" {
+		t.url = c.url
+	}
 	return c.client, nil
 }
 
@@ -115,6 +119,7 @@ func connect(ctx context.Context, d Dial, who *Caller, opts *wire.Options) (c co
 	if err != nil {
 		return c, err
 	}
+	c.url = e.URL
 	if c.close = e.Close; c.close == nil {
 		c.close = func() error { return nil }
 	}
@@ -173,7 +178,19 @@ func (t *trial) revive() {
 // send makes one request and waits for its reply. It waits for nothing longer
 // than the patience: not for a server that does not read either, whose
 // silence blocks the sending itself.
-func (t *trial) send(c *wire.Client, r wire.Request) exchange { return t.sendWithin(c, r, t.patience) }
+//
+// A server that is too busy is asked again.
+func (t *trial) send(c *wire.Client, r wire.Request) exchange {
+	s := t.sendWithin(c, r, t.patience)
+	for n := range mostReaches / 2 {
+		if !s.failsWith(http.StatusTooManyRequests) {
+			break
+		}
+		t.wait(busyFor << n)
+		s = t.sendWithin(c, r, t.patience)
+	}
+	return s
+}
 
 func (t *trial) sendWithin(c *wire.Client, r wire.Request, patience time.Duration) exchange {
 	s := exchange{request: r}
@@ -191,15 +208,22 @@ func (t *trial) exchange(c *wire.Client, r wire.Request) exchange {
 }
 
 func (t *trial) answered(s exchange) {
-	if s.reply == nil {
-		t.failAt(s, "%s", s.outline())
+	if s.reply != nil {
+		return
 	}
+	if t.subject.Died != nil {
+		if why := t.subject.Died(); why != nil {
+			t.failAt(s, "the server died: %v", why)
+		}
+	}
+	t.failAt(s, "%s", s.outline())
 }
 
 // begin sends a request, and gives up if the server does not read.
 func (t *trial) begin(ctx context.Context, c *wire.Client, r wire.Request) (*wire.Pending, error) {
 	if r.Method == "" {
 		t.calls.Add(1)
+		t.busy.Store(true)
 	}
 	type started struct {
 		pending *wire.Pending

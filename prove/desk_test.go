@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -139,7 +140,7 @@ func provedDesk(t *testing.T, mistake string, front func(http.Handler) http.Hand
 			defer d.mu.Unlock()
 			return map[string]int{"pay": d.paid}, nil
 		},
-	}, prove.Scenario{Tool: "buy", Answers: map[string]any{"count": 2, "sure": true}}, &prove.Options{Only: only}))(t)
+	}, prove.Scenario{Tool: "buy", Answers: map[string]any{"count": 2, "sure": true}}, &prove.Options{Only: only, Late: 50 * time.Millisecond}))(t)
 }
 
 // failed are the rules that a report condemns by the specification, and by what is ours.
@@ -159,11 +160,10 @@ func failed(report *prove.Report) (spec, ours []string) {
 func TestADeskIsJudgedByWhatItDoes(t *testing.T) {
 	spec, ours := failed(provedDesk(t, "", nil))
 	for _, c := range []struct{ mistake, rule string }{
-		{"a refusal pays in silence", "answer/declined"},
-		{"a refusal pays in silence", "answer/cancelled"},
-		{"a no is a yes", "answer/false"},
+		{"a refusal pays in silence", "consent/declined"},
+		{"a no is a yes", "consent/no"},
 		{"no bounds", "answer/against-schema"},
-		{"asks nobody, and pays", "effect/unasked"},
+		{"asks nobody, and pays", "consent/unasked"},
 	} {
 		t.Run(c.mistake+", "+c.rule, func(t *testing.T) {
 			require.NotContains(t, append(spec, ours...), c.rule)
@@ -179,7 +179,7 @@ func TestAServerThatIsGoneIsOneFinding(t *testing.T) {
 	report := provedDesk(t, "", func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			if bytes.Contains(body, []byte(`"action":"banana"`)) {
+			if bytes.Contains(body, []byte(`"action":"submit"`)) {
 				gone.Store(true)
 			}
 			if gone.Load() {
@@ -189,16 +189,16 @@ func TestAServerThatIsGoneIsOneFinding(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	f := of(t, report, "answer/bad-action")
+	f := of(t, report, "answer/invalid")
 	require.Equal(t, prove.Fail, f.Outcome)
 	require.Contains(t, f.Detail, "the server is gone after this")
 	behind := false
 	for _, other := range report.Findings {
 		if behind {
 			require.Equal(t, prove.Skip, other.Outcome, other.String())
-			require.Equal(t, "not tried: the server is gone since answer/bad-action", other.Detail)
+			require.Equal(t, "not tried: the server is gone since answer/invalid", other.Detail)
 		}
-		behind = behind || other.Rule.Name == "answer/bad-action"
+		behind = behind || other.Rule.Name == "answer/invalid"
 	}
 	require.True(t, behind)
 }
@@ -214,7 +214,7 @@ func TestARefusalByStatusIsARefusal(t *testing.T) {
 			next.ServeHTTP(w, r)
 		}), 1<<20)
 	})
-	f := of(t, report, "state/large")
+	f := of(t, report, "state/altered")
 	require.Equal(t, prove.Pass, f.Outcome, f.String())
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -65,18 +64,6 @@ func (s exchange) outline() string {
 		outline += " " + canonical(s.reply.Structured)
 	}
 	return outline
-}
-
-// same compares two replies, but for what varies between equal calls.
-func (p *prover) same(a, b exchange) bool { return p.alike(a, b, func(likeness) bool { return true }) }
-
-// surely compares two replies as same does, and is false where too little stays the same in
-// equal calls to tell them from others.
-func (p *prover) surely(a, b exchange) bool { return p.alike(a, b, likeness.tells) }
-
-func (p *prover) alike(a, b exchange, enough func(likeness) bool) bool {
-	one, other := a.outline(), b.outline()
-	return timeless(one) == timeless(other) || slices.ContainsFunc(p.likenesses, func(l likeness) bool { return enough(l) && l.fits(one) && l.fits(other) })
 }
 
 // shown is the request's params, in which a sealed state is described rather

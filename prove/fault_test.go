@@ -67,7 +67,7 @@ func provedFaulty(t *testing.T, dial prove.Dial, reports bool) {
 	}
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Count(prove.Fail), report.String())
-	require.Contains(t, report.Failures(prove.Must)[0].Detail, "the server is gone after this: ")
+	require.Contains(t, report.Failures(prove.Ours)[0].Detail, "the server is gone after this: ")
 	require.Less(t, len(report.String()), 1<<16)
 }
 

@@ -64,7 +64,7 @@ func TestGatedToolsKeepEveryRule(t *testing.T) {
 		for _, stored := range []bool{false, true} {
 			t.Run(map[bool]string{false: "no store", true: "store"}[stored]+into, func(t *testing.T) {
 				report := provetest.Examine(t, gated(t, stored), prove.Scenario{
-					Tool: "wipe" + into, OtherTool: "shred" + into, Times: map[string]int{"wipe": 1}, Strict: stored,
+					Tool: "wipe" + into, OtherTool: "shred" + into, Times: map[string]int{"wipe": 1}, Repeatable: !stored,
 					Arguments: map[string]any{"path": "/a"}, OtherArguments: map[string]any{"path": "/b"},
 					Answers:      map[string]any{"gate.approve": yes, "bin": "paper"},
 					OtherAnswers: map[string]any{"gate.approve": yes, "bin": "glass"},

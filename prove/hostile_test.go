@@ -30,8 +30,8 @@ func TestHostileServers(t *testing.T) {
 		proves bool   // whether a report comes of it
 		says   string // part of the report, or of the error
 	}{
-		"nothing is wrong":            {hostile{}, true, "pass  result/one-answer"},
-		"null tools":                  {hostile{tools: "[null," + plainTool + ",null]"}, true, "pass  result/one-answer"},
+		"nothing is wrong":            {hostile{}, true, "pass  result/answers"},
+		"null tools":                  {hostile{tools: "[null," + plainTool + ",null]"}, true, "pass  result/answers"},
 		"tools that are numbers":      {hostile{tools: "[1,2]"}, false, "tools/list does not read"},
 		"a null schema":               {hostile{tools: `[{"name":"t","inputSchema":null}]`}, false, "inputSchema does not read"},
 		"a thousand million items":    {hostile{tools: `[{"name":"t","inputSchema":` + number(`{"type":"array","minItems":1e9}`) + `}]`}, false, "no arguments can be made"},
@@ -50,14 +50,14 @@ func TestHostileServers(t *testing.T) {
 		"an answer that never ends":        {hostile{method: "answered", answer: endlessly("text/event-stream", "data: ", "x")}, false, "larger than 16777216 bytes"},
 		"a stream of notifications":        {hostile{method: "answered", answer: endlessly("text/event-stream", "", notification(1<<14))}, false, "larger than 16777216 bytes"},
 		"notifications now and then":       {hostile{method: "answered", answer: trickle}, false, "deadline exceeded"},
-		"a stream that stays open":         {hostile{method: "answered", answer: openStream(plainReply)}, true, "pass  result/one-answer"},
+		"a stream that stays open":         {hostile{method: "answered", answer: openStream(plainReply)}, true, "pass  result/answers"},
 		"a connection that breaks":         {hostile{method: "answered", answer: hangUp}, false, "no answer"},
 		"a call that asks for ever":        {hostile{end: asking(plainForm)}, false, "does not complete"},
 		"a result that is nested for ever": {hostile{end: `{"resultType":"complete","content":` + deep + `}`}, false, "no answer"},
 		"a key that steers the terminal": {hostile{asks: strings.ReplaceAll(asking(plainForm), `"q"`, `"\u009b2J\u202e"`)},
-			true, "FAIL  answer/declined"},
-		"a result that steers the terminal": {hostile{end: strings.ReplaceAll(plainReply, "done", `\u001b[2J\u202e`)}, true, "FAIL  answer/declined"},
-		"a state of 128 KiB":                {hostile{asks: strings.ReplaceAll(asking(plainForm), `"requestState":"s"`, `"requestState":"`+strings.Repeat("{}", 1<<16)+`"`)}, true, "FAIL  answer/declined"},
+			true, "note  consent/declined"},
+		"a result that steers the terminal": {hostile{end: strings.ReplaceAll(plainReply, "done", `\u001b[2J\u202e`)}, true, "note  consent/declined"},
+		"a state of 128 KiB":                {hostile{asks: strings.ReplaceAll(asking(plainForm), `"requestState":"s"`, `"requestState":"`+strings.Repeat("{}", 1<<16)+`"`)}, true, "note  consent/declined"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,17 +99,16 @@ func TestAProofThatIsEndedKeepsItsFindings(t *testing.T) {
 	enough := errors.New("enough")
 	report, err := prove.Run(ctx, prove.Subject{Dial: prove.HTTP(web.URL, nil)}, prove.Scenario{Tool: "t"}, &prove.Options{
 		Progress: func(f prove.Finding) {
-			if f.Rule.Name == "state/cut" {
+			if f.Rule.Name == "state/forged" {
 				cancel(enough)
 			}
 		},
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, report.Findings, len(prove.Rules()))
-	require.Equal(t, prove.Pass, report.Findings[0].Outcome)
 	for i, f := range report.Findings {
 		require.Equal(t, prove.Rules()[i].Name, f.Rule.Name)
-		if i < 2 { // up to state/cut
+		if i < 2 { // up to state/forged
 			require.NotContains(t, f.Detail, "was ended", f.Rule.Name)
 			continue
 		}

@@ -101,53 +101,19 @@ func dismembered(state string) []mutant {
 	reversed := slices.Clone(p.parts)
 	slices.Reverse(reversed)
 	add("with its parts in the other order", strings.Join(reversed, p.separator))
-	return append(all, unsigned(p)...)
-}
-
-// unsigned says of a token whose header names its algorithm that it needs none, and says so
-// with the token's own claim and with other ones.
-func unsigned(p parts) []mutant {
-	header, write := decoded(p.parts[0])
-	if !strings.Contains(header, `"alg"`) {
-		return nil
-	}
-	var all []mutant
-	for _, alg := range []string{"none", "None", "NONE", ""} {
-		bare := parts{slices.Clone(p.parts), p.separator}
-		bare.parts[0] = write(`{"alg":` + marshal(alg) + `,"typ":"JWT"}`)
-		bare.parts[len(bare.parts)-1] = ""
-		all = append(all, mutant{"with the algorithm " + marshal(alg) + " and no signature", bare.join()})
-		if claim, rewrite := decoded(p.parts[1]); isJSON(claim) && len(p.parts) > 2 {
-			r := reading{claim, func(s string) string { return bare.with(1, rewrite(s)) }}
-			for _, m := range r.forgeries() {
-				all = append(all, mutant{"with the algorithm " + marshal(alg) + ", " + m.what, m.state})
-			}
-		}
-	}
 	return all
 }
 
 // spliced puts a state together of the parts of two calls.
-func spliced(t *trial) {
-	t.needsState()
-	tried := 0
-	for _, i := range t.rounds() {
-		one, two := t.reach(t.client(), i), t.reach(t.client(), i)
-		a, b := partsOf(one.State), partsOf(two.State)
-		if len(a.parts) == 1 || len(a.parts) != len(b.parts) {
-			continue
-		}
-		for n := range a.parts {
-			state := a.with(n, b.parts[n])
-			if state == one.State || state == two.State {
-				continue
-			}
-			tried++
-			t.judgeAltered(i, t.sendAltered(t.client(), two, mutant{fmt.Sprintf("with its part %d from another call", n+1), state}))
+func spliced(one, two string) (all []mutant) {
+	a, b := partsOf(one), partsOf(two)
+	if len(a.parts) != len(b.parts) {
+		return nil
+	}
+	for n := range a.parts {
+		if state := a.with(n, b.parts[n]); state != one && state != two {
+			all = append(all, mutant{fmt.Sprintf("with its part %d from another call", n+1), state})
 		}
 	}
-	if tried == 0 {
-		t.skip("needs a state of several parts, which differ from call to call")
-	}
-	t.decides()
+	return all
 }

@@ -2,15 +2,9 @@ package prove
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/mrtr-go/sdk/internal/judge"
-	"github.com/mrtr-go/sdk/internal/wire"
 )
 
 // Plan is what a proof, or a sweep of one tool, is going to do.
@@ -46,13 +40,12 @@ func Foresee(ctx context.Context, subject Subject, scenario Scenario, opts *Opti
 		return nil, errors.New("prove: nothing could be proved: " + f.Detail)
 	}
 	plan := &Plan{Tool: scenario.Tool}
-	dry := p.dry()
 	for _, rule := range rules {
 		if p.leaves(rule) {
 			continue
 		}
-		if f := dry.try(ctx, rule); f.Lacks != "" {
-			plan.Skips = append(plan.Skips, f)
+		if a := p.missing(rule); a != nil {
+			plan.Skips = append(plan.Skips, Finding{Rule: rule, Outcome: Skip, Detail: "needs " + a.name, Lacks: a.name, Flag: a.flag})
 			continue
 		}
 		plan.Tries = append(plan.Tries, rule)
@@ -82,52 +75,15 @@ func ForeseeSweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOption
 	return plans, err
 }
 
-// dry is a prover that stops a rule as soon as it reaches for the server. What was said until
-// then is about its abilities. The honest call is made up: it asks once.
-func (p *prover) dry() *prover {
-	d := &prover{subject: p.subject, scenario: p.scenario, patience: p.patience, era: judge.Modern, tool: p.tool, tasks: p.tasks}
-	stop := func() { panic(verdict{}) }
-	s := &d.subject
-	for _, dial := range []*Dial{&s.Dial, &s.Fresh, &s.Stranger, &s.Brief} {
-		if *dial != nil {
-			*dial = func(context.Context, *Caller) (*Endpoint, error) { stop(); return nil, nil }
-		}
-	}
-	if s.Effects != nil {
-		s.Effects = func(context.Context) (map[string]int, error) { stop(); return nil, nil }
-	}
-	if s.Expire != nil {
-		s.Expire = func(context.Context) error { stop(); return nil }
-	}
-	if s.Held != nil {
-		s.Held = func(context.Context) (int, error) { stop(); return 0, nil }
-	}
-	if s.CrashAtEffect != nil {
-		s.CrashAtEffect = func(bool) { stop() }
-	}
-	s.Died = nil
-	d.honest = &playedCall{exchanges: []exchange{
-		madeUp(`{"resultType":"input_required","requestState":"s","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}}}`),
-		madeUp(`{"resultType":"complete","content":[]}`),
-	}}
-	d.without = make([]exchange, len(d.honest.exchanges))
-	return d
-}
-
-func madeUp(result string) exchange {
-	reply, err := wire.ReadReply(&jsonrpc.Response{Result: json.RawMessage(result)})
-	return exchange{reply: reply, err: err}
-}
-
 // Summary says in two lines how much will be done, and what for want of an ability will not.
 func (p *Plan) Summary() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s, about %s", title(p.Tool, p.Client), counted(len(p.Tries), "rule"), counted(p.Calls, "call"))
+	fmt.Fprintf(&b, "%s: %s, about %s", title(p.Tool, p.Client), numbered(len(p.Tries), "rule"), numbered(p.Calls, "call"))
 	if p.PerQuestion > 0 {
 		fmt.Fprintf(&b, " if it asks once, %d more for each further question", p.PerQuestion)
 	}
 	if p.Effects > 0 {
-		fmt.Fprintf(&b, "; up to %s", counted(p.Effects, "effect"))
+		fmt.Fprintf(&b, "; up to %s", numbered(p.Effects, "effect"))
 	}
 	b.WriteString("\n")
 	if lacking := lacking(p.Skips); lacking != "" {

@@ -3,8 +3,8 @@ package prove
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -14,9 +14,6 @@ import (
 // playedCall is a call from its first request to its last.
 type playedCall struct {
 	exchanges []exchange
-	effects   map[string]int
-	above     map[string]int // the effects before the first question
-	below     map[string]int // and those behind the last
 	// constant says that the states are plain text, and the same in another call: a
 	// report can quote them and is the same each time.
 	constant bool
@@ -52,12 +49,8 @@ const (
 )
 
 // play makes a call, and answers it to its end.
-func (t *trial) play(c *wire.Client, arguments, answers map[string]any) *playedCall {
-	return t.playWith(c, arguments, func(q wire.Question) any { return t.answer(q, answers) })
-}
-
-func (t *trial) playWith(c *wire.Client, arguments map[string]any, answer wire.Answer) *playedCall {
-	return &playedCall{exchanges: t.follow(c, t.send(c, t.request(arguments)), answer)}
+func (t *trial) play(c *wire.Client, answer wire.Answer) *playedCall {
+	return &playedCall{exchanges: t.follow(c, t.send(c, t.request(t.scenario.Arguments)), answer)}
 }
 
 // follow answers a reply that asks, round after round, and returns it with all that
@@ -99,19 +92,46 @@ func (t *trial) request(arguments map[string]any) wire.Request {
 	return wire.Request{Name: t.scenario.Tool, Arguments: arguments}
 }
 
+// A tool may ask only sometimes, or be busy: then the call is made anew.
+const (
+	mostReaches = 8
+	busyFor     = 250 * time.Millisecond
+)
+
 // reach makes an honest call up to a round, and returns the request of that round
 // without sending it.
 func (t *trial) reach(c *wire.Client, round int) wire.Request {
-	r := t.request(t.scenario.Arguments)
-	for i := range round {
-		s := t.send(c, r)
-		if !s.asks() {
-			t.failAt(s, "the honest call stopped in round %d: %s", i+1, s.outline())
+	t.reset()
+	for n := 1; ; n++ {
+		r, s, reached := t.reachOnce(c, round)
+		if reached {
+			return r
 		}
-		t.learn(i, s)
+		if n == mostReaches || s.reply == nil {
+			t.failAt(s, "the honest call goes another way than before: %s", s.outline())
+		}
+		if s.refused() {
+			t.wait(busyFor << (n / 3))
+		}
+		t.forgive(func() {}) // what the call has done that did not ask
+	}
+}
+
+func (t *trial) reachOnce(c *wire.Client, round int) (r wire.Request, s exchange, reached bool) {
+	r = t.request(t.scenario.Arguments)
+	for i := range round {
+		if s = t.send(c, r); !s.asks() || t.honest != nil && !t.asksAsBefore(s, i) {
+			return r, s, false
+		}
 		r, t.asks = t.next(s, t.honestly), s.reply.Asks
 	}
-	return r
+	return r, s, true
+}
+
+// asksAsBefore reports whether a reply asks what the honest call asked in a round.
+func (t *trial) asksAsBefore(s exchange, round int) bool {
+	before := t.honest.exchanges[round].reply.Asks
+	return len(before) == len(s.reply.Asks) && !slices.ContainsFunc(before, func(q wire.Question) bool { return !t.isAsked(s, q) })
 }
 
 // withState reaches each round whose request carries a state.
@@ -128,7 +148,7 @@ func (t *trial) withState(c *wire.Client) iter.Seq2[int, wire.Request] {
 // rounds are the indices of the honest requests that answer something.
 func (t *trial) rounds() []int {
 	var rounds []int
-	for i := 1; i <= t.last(); i++ {
+	for i := 1; i <= t.final(); i++ {
 		rounds = append(rounds, i)
 	}
 	return rounds
@@ -137,8 +157,11 @@ func (t *trial) rounds() []int {
 // asked are the questions that the honest request of a round answers.
 func (t *trial) asked(round int) []wire.Question { return t.honest.exchanges[round-1].reply.Asks }
 
-// last is the index of the honest call's last request.
-func (t *trial) last() int { return len(t.honest.exchanges) - 1 }
+// final is the index of the honest call's last request.
+func (t *trial) final() int { return len(t.honest.exchanges) - 1 }
+
+// stateless says that the honest call has no state.
+func (t *trial) stateless() bool { return len(t.honest.states()) == 0 }
 
 // honestly answers as the scenario says.
 func (t *trial) honestly(q wire.Question) any { return t.answer(q, t.scenario.Answers) }
@@ -154,7 +177,7 @@ func (t *trial) answer(q wire.Question, answers map[string]any) any {
 	if q.Mode == "url" {
 		return map[string]any{"action": "accept"}
 	}
-	content, err := content(q, answers)
+	content, err := t.content(q, answers)
 	if err != nil {
 		t.skip("the question %q cannot be answered: %v", q.Key, err)
 	}
@@ -171,7 +194,14 @@ func accepting(content any) map[string]any {
 	return map[string]any{"action": "accept", "content": content}
 }
 
-func content(q wire.Question, answers map[string]any) (map[string]any, error) {
+// contentOf is the content of an answer that accepts; nil if it has none.
+func contentOf(response any) map[string]any {
+	accepted, _ := response.(map[string]any)
+	content, _ := accepted["content"].(map[string]any)
+	return content
+}
+
+func (t *trial) content(q wire.Question, answers map[string]any) (map[string]any, error) {
 	properties := q.Properties()
 	value, given := answers[q.Key]
 	if !given && len(properties) == 1 {
@@ -192,7 +222,13 @@ func content(q wire.Question, answers map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its requestedSchema does not read: %w", err)
 	}
-	return sampleForm(schema, properties)
+	made, err := sampleForm(schema, properties)
+	for _, name := range properties {
+		if choice, known := t.chosen[asksFor(q)+" "+name]; known && made != nil {
+			made[name] = choice
+		}
+	}
+	return made, err
 }
 
 // sampleForm is content that fits a form, of a user who agrees. If the form requires
@@ -216,42 +252,3 @@ func sampleForm(schema *jsonschema.Schema, properties []string) (map[string]any,
 	}
 	return made, nil
 }
-
-// count is how often each effect happened so far; nil if nobody counts.
-func (t *trial) count() map[string]int {
-	if t.subject.Effects == nil {
-		return nil
-	}
-	n, err := t.subject.Effects(t.ctx)
-	if err != nil {
-		t.fail("the effects cannot be counted: %v", err)
-	}
-	return n
-}
-
-// since is how often each effect happened since it was counted before.
-func (t *trial) since(before map[string]int) map[string]int {
-	return grown(before, t.count())
-}
-
-// surplus says which effect happened more often than it may; "" if none did.
-func surplus(effects map[string]int, may func(name string) int) string {
-	for _, name := range slices.Sorted(maps.Keys(effects)) {
-		if effects[name] > may(name) {
-			return fmt.Sprintf("%q happened %d times instead of %d", name, effects[name], may(name))
-		}
-	}
-	return ""
-}
-
-// times is how often the scenario says that a call has an effect.
-func (t *trial) times(name string) int {
-	if n, named := t.scenario.Times[name]; named {
-		return n
-	}
-	return 1
-}
-
-// usual is how often an honest call has an effect, which may be too often
-// already: that is another rule's finding.
-func (t *trial) usual(name string) int { return max(t.honest.effects[name], t.times(name)) }

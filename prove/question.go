@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,30 +12,22 @@ import (
 // A server may make other keys for the questions of each call. A question of the honest call
 // is found in another one by its key, or else by what it asks for and in which words.
 
-// here is a question of the honest call as it was asked in the call that was reached last.
-func (t *trial) here(q wire.Question) wire.Question {
-	if i := slices.IndexFunc(t.asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) }); i >= 0 {
-		return t.asks[i]
-	}
-	return q
-}
-
-// inHonest is a question of another call as the honest one was asked it.
-func (t *trial) inHonest(asked wire.Question) wire.Question {
-	all := t.honest.questions()
-	if i := slices.IndexFunc(all, func(q wire.Question) bool { return t.isQuestion(q, asked) }); i >= 0 {
-		return all[i]
-	}
-	return asked
-}
-
 // isQuestion reports whether a question is the one that the honest call was asked as q.
 func (t *trial) isQuestion(q, asked wire.Question) bool {
 	if asked.Key == q.Key {
 		return true
 	}
 	known := func(other wire.Question) bool { return other.Key == asked.Key }
-	return !slices.ContainsFunc(t.honest.questions(), known) && asksFor(asked) == asksFor(q) && reads(asked.Message, q.Message)
+	if slices.ContainsFunc(t.honest.questions(), known) || asksFor(asked) != asksFor(q) {
+		return false
+	}
+	others := 0
+	for _, other := range t.honest.questions() {
+		if asksFor(other) == asksFor(q) {
+			others++
+		}
+	}
+	return others == 1 || reads(asked.Message, q.Message)
 }
 
 // asksFor is the kind of a question, and what its form has.
@@ -66,4 +59,49 @@ func reads(a, b string) bool {
 		}
 	}
 	return 2*same >= words
+}
+
+// isAsked reports whether a reply asks a question of the honest call.
+func (t *trial) isAsked(s exchange, q wire.Question) bool {
+	return s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
+}
+
+// common counts the words that two texts share at their beginnings, and at their ends.
+func common(a, b []string) (head, tail int) {
+	shorter := min(len(a), len(b))
+	for head < shorter && a[head] == b[head] {
+		head++
+	}
+	for tail < shorter-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return head, tail
+}
+
+// clock matches the times that a server may write: they differ between equal calls, although
+// two that follow each other closely may have the same.
+var clock = regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?|\b\d{1,2}:\d\d:\d\d(\.\d+)?|\b1[6-9]\d{8}(\d{3})?\b`)
+
+// timeless is a text without its times.
+func timeless(text string) string { return clock.ReplaceAllString(text, "time") }
+
+// wordsOf splits a text into its words and what stands between them. An id, a date or a
+// number is one word.
+func wordsOf(text string) (words []string) {
+	inWord := func(c rune) bool {
+		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_-+", c)
+	}
+	text = timeless(text)
+	start, was := 0, false
+	for i, c := range text {
+		if is := inWord(c); i > 0 && !(is && was) {
+			words = append(words, text[start:i])
+			start = i
+		}
+		was = inWord(c)
+	}
+	if start < len(text) {
+		words = append(words, text[start:])
+	}
+	return words
 }

@@ -17,12 +17,19 @@ type Finding struct {
 	Outcome Outcome `json:"outcome"`
 	// Detail says why, unless the rule was simply kept.
 	Detail string `json:"detail,omitempty"`
-	// Lacks is the ability for want of which the rule was not tried.
+	// Lacks is the ability for want of which the rule was not tried, and Flag what gives it to
+	// mrtr prove.
 	Lacks string `json:"lacks,omitempty"`
+	Flag  string `json:"flag,omitempty"`
 	// Request and Reply are those that show it: the params and the result or
 	// error. A sealed state is replaced by a description of it.
 	Request json.RawMessage `json:"request,omitempty"`
 	Reply   string          `json:"reply,omitempty"`
+	// Trace are the acts that show it, the fewest that do. Seed and Curl are those of a random
+	// one: Curl repeats it in a shell.
+	Trace []string `json:"trace,omitempty"`
+	Seed  uint64   `json:"seed,omitempty"`
+	Curl  string   `json:"curl,omitempty"`
 
 	unanswered bool // no reply came
 }
@@ -103,23 +110,28 @@ func (r *Report) String() string {
 // lacking lists the abilities that nobody gave, with the number of rules that need each.
 func lacking(findings []Finding) string {
 	var abilities []string
-	rules := map[string]int{}
+	rules, flags := map[string]int{}, map[string]string{}
 	for _, f := range findings {
 		if f.Lacks == "" {
 			continue
 		}
+		flags[f.Lacks] = f.Flag
 		if rules[f.Lacks]++; rules[f.Lacks] == 1 {
 			abilities = append(abilities, f.Lacks)
 		}
 	}
 	for i, ability := range abilities {
-		abilities[i] = fmt.Sprintf("%s (%s)", ability, counted(rules[ability], "rule"))
+		of := numbered(rules[ability], "rule")
+		if flag := flags[ability]; flag != "" {
+			of += "; " + flag
+		}
+		abilities[i] = fmt.Sprintf("%s (%s)", ability, of)
 	}
 	return strings.Join(abilities, ", ")
 }
 
-// counted is a number of things.
-func counted(n int, thing string) string {
+// numbered is a number of things.
+func numbered(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
@@ -157,6 +169,15 @@ func (f Finding) String() string {
 	line += "\n        " + f.Rule.Says + " (" + string(f.Rule.Clause) + ")"
 	if url := f.Rule.Clause.Source().URL; url != "" {
 		line += "\n        " + url
+	}
+	if f.Rule.Cure != "" {
+		line += "\n        cure:    " + f.Rule.Cure
+	}
+	for _, act := range f.Trace {
+		line += "\n        " + act
+	}
+	if f.Curl != "" {
+		line += "\n" + f.Curl
 	}
 	if len(f.Request) > 0 {
 		line += "\n        request: " + printable(string(f.Request))

@@ -9,24 +9,20 @@ import (
 // Level says who demands a rule.
 type Level string
 
-// The levels, from the strongest to the weakest.
+// The levels, from the strongest to the weakest. A Promise is demanded by the person who is
+// asked: nothing happens without their yes, nothing after their no, and nothing twice.
 const (
-	Must   Level = "MUST"
-	Should Level = "SHOULD"
-	Ours   Level = "ours"
+	Must    Level = "MUST"
+	Promise Level = "promise"
+	Should  Level = "SHOULD"
+	Ours    Level = "ours"
 )
 
-// Covers reports whether a run at this level tries the rules of the other one.
-func (l Level) Covers(other Level) bool { return l.rank() >= other.rank() }
+var levels = []Level{Must, Promise, Should, Ours}
 
-func (l Level) rank() int {
-	switch l {
-	case Must:
-		return 0
-	case Should:
-		return 1
-	}
-	return 2
+// Covers reports whether a run at this level tries the rules of the other one.
+func (l Level) Covers(other Level) bool {
+	return slices.Index(levels, l) >= slices.Index(levels, other)
 }
 
 // Outcome is how a rule came out.
@@ -46,8 +42,10 @@ type Rule struct {
 	Says   string `json:"says"` // the promise, in one sentence
 	Level  Level  `json:"level"`
 	Clause Clause `json:"clause"` // where it is demanded
+	Cure   string `json:"cure,omitempty"`
 
-	try func(*trial)
+	needs []*ability
+	try   func(*trial)
 }
 
 // Group is the part of the name before the slash.
@@ -58,7 +56,7 @@ func (r Rule) Group() string {
 
 // Rules are the rules for any server, in the order in which they are tried.
 func Rules() []Rule {
-	return slices.Concat(stateRules, answerRules, roundRules, effectRules, clientRules, inputRules, resultRules, serverRules)
+	return slices.Concat(stateRules, answerRules, consentRules, onceRules, clientRules, resultRules, serverRules)
 }
 
 // TaskRules are the rules for a server that offers tasks (SEP-2663). They are tried before
@@ -91,4 +89,34 @@ func selected(only []string, level Level) ([]Rule, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// ability is something that a subject or a scenario may have, and that a rule may need.
+type ability struct {
+	name string
+	flag string // of mrtr prove that gives it; "" if none does
+	has  func(*prover) bool
+}
+
+var (
+	counts         = &ability{"a count of the effects", "-effects", func(p *prover) bool { return p.subject.Effects != nil }}
+	elsewhere      = &ability{"another instance with the same secrets", "-fresh or -secret", func(p *prover) bool { return p.subject.Fresh != nil }}
+	otherSecrets   = &ability{"a server with other secrets", "-stranger or -secret", func(p *prover) bool { return p.subject.Stranger != nil }}
+	otherCaller    = &ability{"a second caller", "-other-token or -other-header", func(p *prover) bool { return p.subject.Other != nil }}
+	expiry         = &ability{"a way to let states expire", "-brief", func(p *prover) bool { return p.subject.Expire != nil }}
+	otherArguments = &ability{"other arguments", "-other-arguments", func(p *prover) bool { return p.scenario.OtherArguments != nil }}
+	otherTool      = &ability{"another tool", "-other-tool", func(p *prover) bool { return p.scenario.OtherTool != "" }}
+	crashes        = &ability{"a server that can be made to die behind its effect", "", func(p *prover) bool { return p.subject.CrashAtEffect != nil && p.subject.Revive != nil }}
+	held           = &ability{"a count of what the server holds", "", func(p *prover) bool { return p.subject.Held != nil }}
+	headers        = &ability{"a server over HTTP", "", func(p *prover) bool { return p.subject.HTTP }}
+)
+
+// missing is the first ability that a rule needs and the subject lacks; nil if it lacks none.
+func (p *prover) missing(r Rule) *ability {
+	for _, a := range r.needs {
+		if !a.has(p) {
+			return a
+		}
+	}
+	return nil
 }

@@ -1,8 +1,6 @@
 package prove
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -11,21 +9,15 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
+const judgeIt = "Check the action, then the content against the very schema that was sent, before anything is done with it."
+
 var answerRules = []Rule{
-	{"answer/missing", "A question whose answer was left out is asked again, and can then be answered.", Should, reasking, missing},
-	{"answer/null", "An answer that is null is no answer.", Should, answering, instead(nullAnswer)},
-	{"answer/wrong-kind", "The answer to another kind of question is not taken.", Should, answering, instead(otherKinds)},
-	{"answer/not-an-object", "An answer that is no object is not taken.", Should, answering, instead(notObjects)},
-	{"answer/bad-action", "An answer is accepted by the action accept alone.", Should, answering, instead(badActions)},
-	{"answer/without-content", "A form that was accepted without its content is not taken.", Should, answering, instead(withoutContent)},
-	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, fitting, instead(againstSchema)},
-	{"answer/wrong-key", "An answer under another key than its question's is not taken.", Should, ignoring, wrongKey},
-	{"answer/extra-keys", "Well-formed answers to questions that were not asked change nothing.", Should, ignoring, extraKeys},
-	{"answer/no-map", "Responses that are no map answer nothing.", Should, answering, noMap},
-	{"answer/prototype-keys", "An answer that is nested under __proto__ is not taken.", Ours, "a key is a name and reaches no prototype", prototypeKeys},
-	{"answer/declined", "A declined question ends the call, and not as if it was accepted.", Should, actions, unwilling("decline")},
-	{"answer/cancelled", "A cancelled question ends the call, and not as if it was accepted.", Should, actions, unwilling("cancel")},
-	{"answer/false", "A yes-or-no question that is answered no is not taken for a yes.", Ours, "nobody has agreed to it", answeredNo},
+	{"answer/missing", "A question whose answer was left out is asked again, and can then be answered.", Should, reasking, "Return the question again where its answer is missing.", nil, missing},
+	{"answer/invalid", "What is no answer is not taken for one: null, another kind of answer, no object, another action or another key.", Should, answering, judgeIt, nil, invalid},
+	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, fitting, judgeIt, nil, againstSchema},
+	{"answer/extra", "Answers to questions that were not asked, and members that a form does not have, change nothing.", Should, ignoring,
+		"Read the keys and the properties that you asked for, and no others.", nil, extras},
+	{"answer/ahead", "An answer that is sent before its question does not answer it.", Should, keyed, "Remember in the state which question is open, and take an answer to that one alone.", nil, ahead},
 }
 
 // badAnswer is a response that does not answer a question.
@@ -44,22 +36,6 @@ func (t *trial) needed() iter.Seq2[int, wire.Question] {
 					return
 				}
 			}
-		}
-	}
-}
-
-// instead answers each question with bad answers in place of the honest one.
-func instead(of func(q wire.Question, honest any) []badAnswer) func(*trial) {
-	return func(t *trial) {
-		tried := 0
-		for i, q := range t.needed() {
-			for _, bad := range of(q, t.honestly(q)) {
-				tried++
-				t.takesNot(i, q, bad.what, t.respond(t.reach(t.client(), i), q, bad.response))
-			}
-		}
-		if tried == 0 {
-			t.skip("needs a question that can be answered so")
 		}
 	}
 }
@@ -88,110 +64,144 @@ func withResponse(r wire.Request, key string, response any) wire.Request {
 // absent marks a response to be left out.
 var absent any = new(int)
 
-// takesNot sends a request without a valid answer to q, and fails if it was taken for one: by
-// its effect, or by the reply. The call may end in an error, ask again, or end as it does for a
-// user who says no.
-func (t *trial) takesNot(round int, q wire.Question, what string, r wire.Request) exchange {
-	before := t.count()
-	s := t.exchange(t.client(), r)
-	again := t.isAsked(s, q)
-	effect := t.charged(before)
-	switch taken := fmt.Sprintf("%s was taken for an answer to %q: ", what, q.Key); {
-	case effect != "" && !again:
-		t.failAt(s, "%s%q happened", taken, effect)
-	case s.refused():
-	case s.asks():
-		if !again && (t.same(s, t.honest.exchanges[round]) || t.asksNext(round, s)) {
-			t.failAt(s, "%sthe call goes on", taken)
-		}
-	case t.surely(s, t.honest.end()):
-		t.failAt(s, "%sthe call completes as if it was answered", taken)
-	case len(t.honest.below) > 0: // and it had no effect
-	case !slices.ContainsFunc(t.unwillingEnds(round, q), func(end likeness) bool { return end.fits(s.outline()) }):
-		t.failAt(s, "%sthe call completes, and not as for a user who says no", taken)
-	}
-	return s
-}
-
-// isAsked reports whether a reply asks a question of the honest call.
-func (t *trial) isAsked(s exchange, q wire.Question) bool {
-	return s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })
-}
-
-// charged names an effect of an honest call that has happened since; "" if none has, or nobody
-// counts. An effect that an honest call does not have undoes another, or tells of it.
-func (t *trial) charged(before map[string]int) string {
-	if t.subject.Effects == nil {
-		return ""
-	}
-	effects := t.since(before)
-	for _, name := range slices.Sorted(maps.Keys(effects)) {
-		if effects[name] > 0 && t.honest.effects[name] > 0 {
-			return name
-		}
-	}
-	return ""
-}
-
 // retold is a response to a question of the honest call, for the same question of another call,
 // whose form may have another name for its only property.
 func retold(q, here wire.Question, response any) any {
-	accepted, ok := response.(map[string]any)
-	content, has := accepted["content"].(map[string]any)
+	content := contentOf(response)
 	value, named := content[q.Key]
-	if !ok || !has || !named || here.Key == q.Key || !slices.Contains(here.Properties(), here.Key) {
+	if !named || here.Key == q.Key || !slices.Contains(here.Properties(), here.Key) {
 		return response
 	}
 	moved := maps.Clone(content)
 	delete(moved, q.Key)
 	moved[here.Key] = value
-	return with(accepted, "content", moved)
+	return with(response.(map[string]any), "content", moved)
 }
 
-// asksNext reports whether a reply asks a question that follows a round. It may quote what was
-// answered, and so read otherwise than in the honest call.
-func (t *trial) asksNext(round int, s exchange) bool {
-	return round < t.last() && slices.ContainsFunc(t.asked(round+1), func(next wire.Question) bool { return t.isAsked(s, next) })
-}
-
-// unwillingEnds are the replies to a user who says no: who declines or cancels the
-// question, or answers false.
-func (t *trial) unwillingEnds(round int, q wire.Question) (ends []likeness) {
-	noes := []any{map[string]any{"action": "decline"}, map[string]any{"action": "cancel"}}
-	for _, no := range t.noes(q) {
-		noes = append(noes, accepting(no))
+// here is a question of the honest call as it was asked in the call that was reached last.
+func (t *trial) here(q wire.Question) wire.Question {
+	if i := slices.IndexFunc(t.asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) }); i >= 0 {
+		return t.asks[i]
 	}
-	for _, no := range noes {
-		var texts []string
-		for range 2 {
-			r := t.respond(t.reach(t.client(), round), q, no)
-			texts = append(texts, t.send(t.client(), r).outline())
+	return q
+}
+
+// wrongly sends bad answers to a question, one behind the other in the same call for as long as it
+// asks again. None of them is a yes: it fails if the call goes on, or has an effect of its end.
+func (t *trial) wrongly(round int, q wire.Question, all []badAnswer, request func(r wire.Request, bad badAnswer) wire.Request) {
+	calls := 1
+	since := t.counting()
+	r := t.reach(t.client(), round)
+	for _, bad := range all {
+		s := t.exchange(t.client(), request(r, bad))
+		switch {
+		case s.refused():
+			continue
+		case t.isAsked(s, q):
+			r, t.asks = t.next(s, t.honestly), s.reply.Asks
+			continue
+		case t.asksNext(round, s):
+			t.failAt(s, "%s was taken for an answer to %q: the call goes on", bad.what, q.Key)
+		case s.complete() && !t.seesEnd() && !t.declines(round, q).complete():
+			t.failAt(s, "%s was taken for an answer to %q: the call completes", bad.what, q.Key)
 		}
-		ends = append(ends, likenessOf(texts...))
+		calls++
+		r = t.reach(t.client(), round)
 	}
-	return ends
+	if too := t.unexplained(since(), t.upTo(round-1, calls)); too == "" {
+		return
+	}
+	for _, bad := range all {
+		since := t.counting()
+		s := t.exchange(t.client(), request(t.reach(t.client(), round), bad))
+		if too := t.unexplained(since(), t.upTo(round-1, 1)); too != "" {
+			t.failAt(s, "%s was taken for an answer to %q: %s", bad.what, q.Key, too)
+		}
+	}
+	// It takes several of them.
+	since = t.counting()
+	r = t.reach(t.client(), round)
+	for _, bad := range all {
+		s := t.exchange(t.client(), request(r, bad))
+		if !s.asks() && !s.refused() {
+			break
+		} else if s.asks() {
+			r, t.asks = t.next(s, t.honestly), s.reply.Asks
+		}
+		if too := t.unexplained(since(), t.upTo(round-1, 1)); too != "" {
+			t.failAt(s, "behind bad answers to %q: %s", q.Key, too)
+		}
+	}
+}
+
+// declines is the reply to a user who declines.
+func (t *trial) declines(round int, q wire.Question) exchange {
+	return t.send(t.client(), t.respond(t.reach(t.client(), round), q, map[string]any{"action": "decline"}))
+}
+
+func (t *trial) instead(q wire.Question) func(r wire.Request, bad badAnswer) wire.Request {
+	return func(r wire.Request, bad badAnswer) wire.Request { return t.respond(r, q, bad.response) }
 }
 
 func missing(t *trial) {
 	for i, q := range t.needed() {
+		since := t.counting()
 		r := t.respond(t.reach(t.client(), i), q, absent)
 		if len(r.Responses.(map[string]any)) == 0 {
 			r.Responses = nil
 		}
-		s := t.takesNot(i, q, "no response", r)
-		if !s.asks() {
+		s := t.exchange(t.client(), r)
+		if !t.isAsked(s, q) {
 			t.failAt(s, "the question %q is not asked again", q.Key)
 		}
-		s = t.finish(t.client(), s) // a server may ask for one thing at a time
-		if !t.same(s, t.honest.end()) {
-			t.failAt(s, "asked again and answered, the call does not end as it should")
+		if i == t.final() {
+			if s = t.finish(t.client(), s); !s.complete() { // a server may ask for one thing at a time
+				t.failAt(s, "asked again and answered, the call does not complete")
+			}
 		}
+		t.onlyAllowed(since(), t.usual(), s, "after a question was asked twice")
 	}
 }
 
-func nullAnswer(wire.Question, any) []badAnswer { return []badAnswer{{"null", nil}} }
+func invalid(t *trial) {
+	for i, q := range t.needed() {
+		t.wrongly(i, q, slices.Concat(noAnswers(), otherKinds(q), otherActions(q, t.honestly(q))), t.instead(q))
+		t.underOtherKeys(i, q)
+	}
+	for _, q := range t.asked(1) {
+		bad := []badAnswer{{"a number", 7}, {"a text", "accept"}, {"a list", []any{map[string]any{"action": "accept"}}}, {"true", true}}
+		c := t.client()
+		t.wrongly(1, q, bad, func(r wire.Request, bad badAnswer) wire.Request {
+			return withParam(c, r, "inputResponses", bad.response)
+		})
+	}
+}
 
-func otherKinds(q wire.Question, _ any) []badAnswer {
+// underOtherKeys gives the answer under keys that are not the question's.
+func (t *trial) underOtherKeys(round int, q wire.Question) {
+	var bad []badAnswer
+	for _, w := range append(neighbours(q.Key), wrongValue{"another key", "another_" + q.Key}) {
+		bad = append(bad, badAnswer{"an answer under a key " + w.what, w.value})
+	}
+	bad = append(bad, badAnswer{"an answer nested under __proto__", "__proto__"})
+	t.wrongly(round, q, bad, func(r wire.Request, bad badAnswer) wire.Request {
+		here, key := t.here(q), bad.response.(string)
+		if key == here.Key {
+			key += "x"
+		}
+		var response = t.honestly(here)
+		if key == "__proto__" {
+			response = map[string]any{here.Key: response}
+		}
+		return withResponse(withResponse(r, here.Key, absent), key, response)
+	})
+}
+
+func noAnswers() []badAnswer {
+	return []badAnswer{{"null", nil}, {"a number", 7}, {"a text", "yes"}, {"a list", []any{"accept"}}, {"true", true}}
+}
+
+func otherKinds(q wire.Question) []badAnswer {
 	kinds := []badAnswer{
 		{"a form's response", accepting(map[string]any{})},
 		{"a sampling response", map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "yes"}}},
@@ -204,300 +214,199 @@ func otherKinds(q wire.Question, _ any) []badAnswer {
 	return slices.Delete(kinds, own, own+1)
 }
 
-func notObjects(wire.Question, any) []badAnswer {
-	return []badAnswer{{"a number", 7}, {"a text", "yes"}, {"a list", []any{"accept"}}, {"true", true}}
-}
-
-func badActions(q wire.Question, honest any) []badAnswer {
+// otherActions are all but accept, with the content of an answer that accepts, and accept without
+// content.
+func otherActions(q wire.Question, honest any) (all []badAnswer) {
 	accepted, ok := honest.(map[string]any)
 	if q.Method != "elicitation/create" || !ok {
 		return nil
 	}
-	var all []badAnswer
-	for _, action := range []any{"banana", "", "ACCEPT", nil, 7, []any{"accept"}} {
+	for _, action := range actions() {
 		all = append(all, badAnswer{"the action " + marshal(action), with(accepted, "action", action)})
 	}
-	without := maps.Clone(accepted)
-	delete(without, "action")
-	return append(all, badAnswer{"no action", without})
-}
-
-func withoutContent(q wire.Question, _ any) []badAnswer {
-	if !isForm(q) || len(required(q)) == 0 {
-		return nil
-	}
-	return []badAnswer{
-		{"an acceptance without content", map[string]any{"action": "accept"}},
-		{"an acceptance whose content is null", accepting(nil)},
-		{"an acceptance whose content is empty", accepting(map[string]any{})},
-	}
-}
-
-func isForm(q wire.Question) bool {
-	return q.Method == "elicitation/create" && (q.Mode == "" || q.Mode == "form")
-}
-
-// form is a question's schema, as far as the rules look at it.
-type form struct {
-	Type       string                    `json:"type"`
-	Properties map[string]map[string]any `json:"properties"`
-	Required   []string                  `json:"required"`
-}
-
-func formOf(q wire.Question) (f form) {
-	_ = json.Unmarshal(q.Schema, &f) // a schema that does not read has no properties
-	return f
-}
-
-func required(q wire.Question) []string { return formOf(q).Required }
-
-// longestText is as long as a text gets that is made here.
-const longestText = 1 << 16
-
-// againstSchema breaks one property of the honest content at a time.
-func againstSchema(q wire.Question, honest any) []badAnswer {
-	accepted, ok := honest.(map[string]any)
-	if !ok || !isForm(q) {
-		return nil
-	}
-	given, _ := accepted["content"].(map[string]any)
-	var all []badAnswer
-	add := func(name, is string, value any) {
-		all = append(all, badAnswer{"a form whose " + name + " is " + is, accepting(with(given, name, value))})
-	}
-	properties := formOf(q).Properties
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		p := properties[name]
-		switch p["type"] {
-		case "string":
-			add(name, "a number", 7)
-			add(name, "an object", map[string]any{"a": "b"})
-			if value, has := given[name]; has {
-				add(name, "a list of its text", []any{value})
-			}
-			if p["enum"] != nil || p["oneOf"] != nil {
-				for _, other := range []string{"none-of-the-choices", "", "constructor", "__proto__"} {
-					add(name, "none of the choices", other)
-				}
-			}
-			if form := p["format"]; form == "email" || form == "uri" || form == "date" || form == "date-time" {
-				add(name, "no "+form.(string), "not-one")
-			}
-			if least, ok := p["minLength"].(float64); ok && least > 0 && least < longestText {
-				add(name, "too short", strings.Repeat("x", int(least)-1))
-			}
-			if most, ok := p["maxLength"].(float64); ok && most < longestText {
-				add(name, "too long", strings.Repeat("x", int(most)+1))
-			}
-		case "boolean":
-			add(name, "a text", "yes")
-			add(name, "a text", "false")
-			add(name, "a number", 1)
-		case "integer", "number":
-			add(name, "a text", "many")
-			add(name, "a text", strings.Trim(marshal(given[name]), `"`))
-			add(name, "a truth value", true)
-			if p["type"] == "integer" {
-				add(name, "a fraction", 1.5)
-			}
-			if least, ok := p["minimum"].(float64); ok {
-				add(name, "less than its minimum", least-1)
-			}
-			if most, ok := p["maximum"].(float64); ok {
-				add(name, "more than its maximum", most+1)
-			}
-		case "array":
-			add(name, "a text", "none-of-the-choices")
-			add(name, "a list of other things", []any{"none-of-the-choices"})
-			value, _ := given[name].([]any)
-			if least, ok := p["minItems"].(float64); ok && least > 0 && len(value) > 0 {
-				add(name, "too short", value[:min(len(value), int(least)-1)])
-			}
-			if most, ok := p["maxItems"].(float64); ok && len(value) > 0 && most < 1000 {
-				add(name, "too long", slices.Repeat(value, int(most)/len(value)+1))
-			}
-		}
-		if slices.Contains(required(q), name) {
-			add(name, "null", nil)
-			if len(given) > 1 { // or it is empty, which another rule tries
-				without := maps.Clone(given)
-				delete(without, name)
-				all = append(all, badAnswer{"a form without its " + name, accepting(without)})
-			}
-		}
+	missing := maps.Clone(accepted)
+	delete(missing, "action")
+	all = append(all, badAnswer{"no action", missing})
+	if schema, err := readSchema(q.Schema); isForm(q) && err == nil && len(schema.Required) > 0 {
+		all = append(all, badAnswer{"an acceptance without content", map[string]any{"action": "accept"}},
+			badAnswer{"an acceptance whose content is null", accepting(nil)}, badAnswer{"an acceptance whose content is empty", accepting(map[string]any{})})
 	}
 	return all
 }
 
-func wrongKey(t *trial) {
-	for i, q := range t.needed() {
-		for _, spell := range []func(string) string{func(key string) string { return "another_" + key }, strings.ToUpper} {
-			r := t.reach(t.client(), i)
-			here := t.here(q)
-			if other := spell(here.Key); other != here.Key {
-				r = withResponse(r, here.Key, absent)
-				t.takesNot(i, q, "an answer under another key", withResponse(r, other, t.honestly(here)))
-			}
-		}
-	}
-}
-
-// answeredNo answers each question that is for a yes with a no.
-func answeredNo(t *trial) {
+func againstSchema(t *trial) {
 	tried := false
-	for _, q := range t.needed() {
-		for _, no := range t.noes(q) {
-			tried = true
-			end, effect := t.sayNo(q, accepting(no))
-			switch {
-			case effect != "":
-				t.failAt(end, "%q happened after a no to %q", effect, q.Key)
-			case end.complete() && t.surely(end, t.honest.end()):
-				t.failAt(end, "the call completes after a no to %q as after a yes", q.Key)
-			}
+	for i, q := range t.needed() {
+		schema, err := readSchema(q.Schema)
+		content := contentOf(t.honestly(q))
+		if !isForm(q) || err != nil || content == nil {
+			continue
 		}
+		var bad []badAnswer
+		for _, w := range wrongObjects(schema, content) {
+			bad = append(bad, badAnswer{"a form " + w.what, accepting(w.value)})
+		}
+		tried = tried || len(bad) > 0
+		t.wrongly(i, q, bad, t.instead(q))
 	}
 	if !tried {
-		t.skip("needs a form in which the user says yes or no")
+		t.skip("needs a form whose schema can be broken")
 	}
 }
 
-// wants is the property that a question is for: the only one, or the only one that it requires;
-// "" where it has several.
-func wants(q wire.Question) string {
-	properties := q.Properties()
-	if len(properties) > 1 {
-		properties = required(q)
-	}
-	if !isForm(q) || len(properties) != 1 {
-		return ""
-	}
-	return properties[0]
-}
-
-func extraKeys(t *trial) {
-	for _, i := range t.rounds() {
-		for _, extra := range t.extras(i) {
-			r := t.reach(t.client(), i)
-			s := t.exchange(t.client(), withResponse(r, extra.key, extra.response))
-			if !t.same(s, t.honest.exchanges[i]) {
-				t.failAt(s, "the call goes another way with %s", extra.what)
-			}
-		}
-	}
-}
-
-// extra is a well-formed answer to no question of its round.
-type extra struct {
-	what, key string
-	response  any
-}
-
-// extras have something to say of their own, or other content for the questions of the round or
-// of one before.
-func (t *trial) extras(round int) []extra {
+// extras have something to say of their own, other content for the questions of the round or of
+// one before, and members that no form has.
+func extras(t *trial) {
 	const nobody = "nobody_asked"
-	all := []extra{{"an answer to a question that was not asked", nobody, accepting(map[string]any{"a": "b"})}}
-	for _, q := range t.asked(round) {
-		if other := t.otherwise(q); other != nil {
-			all = append(all, extra{"another answer to " + q.Key + " under a key that was not asked for", nobody, other})
-		}
-	}
-	for earlier := 1; earlier < round; earlier++ {
-		for _, q := range t.asked(earlier) {
-			again := func(now wire.Question) bool { return now.Key == q.Key }
-			if other := t.otherwise(q); other != nil && !slices.ContainsFunc(t.asked(round), again) {
-				all = append(all, extra{"another answer to " + q.Key + ", which was answered before", q.Key, other})
+	for _, i := range t.rounds() {
+		s := t.goesAsBefore(i, func(r wire.Request) wire.Request {
+			r = withResponse(r, nobody, accepting(t.stuffing(nil)))
+			for _, q := range t.asked(i) {
+				here := t.here(q)
+				if other := t.otherwise(q); other != nil {
+					r = withResponse(r, nobody+"_"+q.Key, other)
+				}
+				if honest, ok := t.honestly(here).(map[string]any); ok && isForm(q) && !closedForm(q) {
+					r = withResponse(r, here.Key, accepting(t.stuffing(contentOf(honest))))
+				}
 			}
+			for earlier := 1; earlier < i; earlier++ {
+				for _, q := range t.asked(earlier) {
+					again := func(now wire.Question) bool { return now.Key == q.Key }
+					if other := t.otherwise(q); other != nil && !slices.ContainsFunc(t.asked(i), again) {
+						r = withResponse(r, q.Key, other)
+					}
+				}
+			}
+			return r
+		})
+		if t.goesOn(i, s) {
+			continue
+		}
+		// A form may refuse what it does not have.
+		s = t.goesAsBefore(i, func(r wire.Request) wire.Request { return withResponse(r, nobody, accepting(t.stuffing(nil))) })
+		if !t.goesOn(i, s) {
+			t.failAt(s, "the call goes another way with answers to questions that were not asked")
 		}
 	}
+}
+
+// closedForm reports whether a form allows no properties but its own.
+func closedForm(q wire.Question) bool {
+	schema, err := readSchema(q.Schema)
+	return err == nil && closed(schema)
+}
+
+// goesAsBefore makes an honest call with one request changed, which may be refused, and otherwise
+// must have the effects of an honest one.
+func (t *trial) goesAsBefore(round int, change func(wire.Request) wire.Request) exchange {
+	since := t.counting()
+	s := t.send(t.client(), change(t.reach(t.client(), round)))
+	t.answered(s)
+	end := s
+	if t.goesOn(round, s) {
+		end = t.finish(t.client(), s)
+	}
+	got := since()
+	t.onlyAllowed(got, t.usual(), s, "with more than was asked for")
+	want := steady(t.named, t.varies)
+	if got := steady(got, t.varies); end.complete() && len(want) > 0 && len(got) > 0 && !maps.Equal(got, want) {
+		t.failAt(s, "with more than was asked for, %s instead of %s", got, want)
+	}
+	return s
+}
+
+// stuffing adds members that no form has to a content: names that mean something elsewhere.
+func (t *trial) stuffing(content map[string]any) map[string]any {
+	all := map[string]any{"a": "b", "confirm": true, "confirmed": true, "force": true, "amount": 99, "price": 99, "currency": "USD", "admin": true}
+	for name, value := range t.scenario.Arguments {
+		others := append(otherValues(value, nil), "x")
+		all[name] = others[0]
+	}
+	for name := range t.named {
+		_, members := membersOf(name)
+		for _, m := range members {
+			all[strings.TrimSpace(m.name)] = 99
+		}
+	}
+	delete(all, "")
+	maps.Copy(all, content)
 	return all
 }
 
-func noMap(t *trial) {
-	for _, q := range t.asked(1) {
-		for _, responses := range []any{7, "accept", []any{map[string]any{"action": "accept"}}, true} {
-			r := t.reach(t.client(), 1)
-			t.takesNot(1, q, "a "+jsonKind(responses), withParam(t.client(), r, "inputResponses", responses))
+// ahead begins a call with all of its answers, and then sends the answers of a later round with
+// the state of an earlier one, and beside its answers.
+func ahead(t *trial) {
+	if !t.stateless() { // else a server cannot know what it has asked
+		r := t.request(t.scenario.Arguments)
+		for _, q := range t.honest.questions() {
+			r = withResponse(r, q.Key, t.honestly(q))
+		}
+		since := t.counting()
+		s := t.exchange(t.client(), r)
+		t.onlyAllowed(since(), t.atTheStart(1), s, "by answers to nothing that was asked")
+	}
+	if t.final() < 2 {
+		return
+	}
+	for _, i := range t.rounds()[:t.final()-1] {
+		if t.keysMeet(i, i+1) {
+			continue
+		}
+		later := t.reach(t.client(), i+1).Responses
+		for _, change := range []func(wire.Request) wire.Request{
+			func(r wire.Request) wire.Request { r.Responses = later; return r },
+			func(r wire.Request) wire.Request { return t.besides(i, r) },
+			func(r wire.Request) wire.Request { return t.within(i, r) },
+		} {
+			r := t.reach(t.client(), i)
+			since := t.counting()
+			s := t.exchange(t.client(), change(r))
+			t.onlyAllowed(since(), t.stageOf(i), s, "by an answer to what was not asked yet")
+			if s.complete() && !t.seesEnd() && !t.stateless() {
+				t.failAt(s, "the answer was taken before its question was asked")
+			}
 		}
 	}
 }
 
-func jsonKind(v any) string {
-	switch v.(type) {
-	case string:
-		return "text"
-	case []any:
-		return "list"
-	case bool:
-		return "truth value"
+func (t *trial) stageOf(round int) effects {
+	if round < len(t.stages) {
+		return t.stages[round]
 	}
-	return "number"
+	return nil
 }
 
-func prototypeKeys(t *trial) {
-	for i, q := range t.needed() {
-		r := t.respond(t.reach(t.client(), i), q, absent)
-		here := t.here(q)
-		t.takesNot(i, q, "an answer nested under __proto__", withResponse(r, "__proto__", map[string]any{here.Key: t.honestly(here)}))
-	}
-}
-
-// sayNo plays a call in which q is answered so whenever it comes. It names an effect of an
-// honest call that happened since q was asked.
-func (t *trial) sayNo(q wire.Question, no any) (end exchange, effect string) {
-	var asked map[string]int
-	said := false
-	played := t.playWith(t.client(), t.scenario.Arguments, func(other wire.Question) any {
-		if !t.isQuestion(q, other) {
-			return t.honestly(other)
-		}
-		if !said {
-			said, asked = true, t.count()
-		}
-		return retold(q, other, no)
+// keysMeet says that two rounds ask under the same key.
+func (t *trial) keysMeet(i, j int) bool {
+	return slices.ContainsFunc(t.asked(i), func(a wire.Question) bool {
+		return slices.ContainsFunc(t.asked(j), func(b wire.Question) bool { return a.Key == b.Key })
 	})
-	t.answered(played.end())
-	if said {
-		effect = t.charged(asked)
-	}
-	return played.end(), effect
 }
 
-// unwilling declines or cancels each question, whenever it comes, and plays the
-// call to its end.
-func unwilling(action string) func(*trial) {
-	return func(t *trial) {
-		tried := false
-		var again func() // the specification lets a server prompt again after a cancel
-		for _, q := range t.needed() {
-			if q.Method != "elicitation/create" {
-				continue
-			}
-			tried = true
-			noes := []any{map[string]any{"action": action}}
-			if honest, ok := t.honestly(q).(map[string]any); ok && isForm(q) { // a form that was filled in before
-				noes = append(noes, with(honest, "action", action))
-			}
-			for _, no := range noes {
-				end, effect := t.sayNo(q, no)
-				switch {
-				case effect != "":
-					t.failAt(end, "%q happened after a %s of %q", effect, action, q.Key)
-				case end.asks() && action == "cancel":
-					again = func() { t.endAt(Note, end, "%q is asked for ever after a cancel", q.Key) }
-				case end.asks():
-					t.failAt(end, "%q is asked for ever after a %s", q.Key, action)
-				case end.complete() && t.surely(end, t.honest.end()):
-					t.failAt(end, "the call completes after a %s of %q as if it was accepted", action, q.Key)
-				}
-			}
-		}
-		if !tried {
-			t.skip("needs a question that can be declined")
-		}
-		if again != nil {
-			again()
+// besides adds the answers of the next round to those of this one.
+func (t *trial) besides(round int, r wire.Request) wire.Request {
+	for _, q := range t.asked(round + 1) {
+		r = withResponse(r, q.Key, t.honestly(q))
+	}
+	return r
+}
+
+// within adds the content of all later answers to the content of those of this round: a server
+// that keeps whatever a form brings has them then.
+func (t *trial) within(round int, r wire.Request) wire.Request {
+	later := map[string]any{}
+	for i := round + 1; i <= t.final(); i++ {
+		for _, q := range t.asked(i) {
+			maps.Copy(later, contentOf(t.honestly(q)))
 		}
 	}
+	for _, q := range t.asked(round) {
+		content := contentOf(t.honestly(q))
+		if both := maps.Clone(later); content != nil && isForm(q) {
+			maps.Copy(both, content)
+			r = t.respond(r, q, accepting(both))
+		}
+	}
+	return r
 }

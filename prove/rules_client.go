@@ -9,47 +9,46 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
+const gateIt = "Compare the capabilities of this very request with each question before it is asked, and answer -32021 with the missing ones."
+
 var clientRules = []Rule{
-	{"client/capability-missing", "A client that declares nothing is asked nothing: the call completes without, or ends in the error for a missing capability.", Must, declared, capabilityMissing},
-	{"client/capability-named", "The error for a missing capability names it.", Must, naming, capabilityNamed},
-	{"client/other-mode", "A client that declares one kind of question is not asked another.", Must, declared, otherMode},
-	{"client/dropped", "A client that stops declaring a capability in a later round is no longer asked.", Must, stateless, dropped},
-	{"client/same-list", "The list of tools does not depend on the client's capabilities.", Ours, "a list that depends on them cannot be cached for every client", sameList},
-	{"client/legacy-leak", "A legacy client gets no result that only a modern one understands.", Must, revisions, legacyLeak},
-	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing.", Must, negotiated, legacySilent},
-	{"client/legacy-full", "A legacy client that can be asked gets the tool as a modern one does, or is told that it cannot.", Ours, "a result that says nothing looks like a success", legacyFull},
-	{"client/legacy-declined", "A legacy client that declines ends the call, and not as if it accepted.", Should, actions, legacyDeclined},
+	{"client/undeclared", "A client is asked only what it declared: otherwise the call completes without, or ends in the error that names the missing capability.", Must, declared, gateIt, nil, undeclared},
+	{"client/dropped", "A client that stops declaring a capability in a later round is no longer asked.", Must, stateless, gateIt, nil, dropped},
+	{"client/legacy-leak", "A legacy client gets no result that only a modern one understands.", Must, revisions, "Ask a legacy client over its connection, or refuse it.", nil, legacyLeak},
+	{"client/legacy-silent", "A legacy client that declares nothing is asked nothing, and one that can be asked gets more than an empty result.", Must, negotiated, "Ask a legacy client over its connection, or refuse it.", nil, legacySilent},
+	{"input/refused", "Arguments that break the schema end in an error, in each round.", Must, validated, "Validate the arguments against the tool's inputSchema in each round, since a client can change them.", nil, badArguments},
 }
 
-func capabilityMissing(t *trial) {
-	s := t.undeclared(wire.Nothing)
-	switch {
-	case s.asks():
-		t.failAt(s, "it asks a client that declared nothing")
-	case s.complete():
-		t.because("it completes without asking")
-	case !s.protocol():
-		t.failAt(s, "an error result hides from the client that it lacks a capability")
-	case !s.failsWith(missingCapability):
-		t.failAt(s, "the error is not %d, by which the client learns what to declare", missingCapability)
+func undeclared(t *trial) {
+	for _, capabilities := range []wire.Capabilities{wire.Nothing, wire.Omitted} {
+		s := t.asClient(capabilities)
+		switch {
+		case s.asks():
+			t.failAt(s, "it asks a client that declared nothing")
+		case s.complete():
+			t.because("it completes without asking")
+		case capabilities == wire.Omitted:
+		case !s.protocol():
+			t.failAt(s, "an error result hides from the client that it lacks a capability")
+		case !s.failsWith(missingCapability):
+			t.failAt(s, "the error is not %d, by which the client learns what to declare", missingCapability)
+		default:
+			t.namesCapability(s)
+		}
 	}
+	t.asksWithin()
 }
 
 const missingCapability = -32021
 
-// undeclared is the reply to a client that declares these capabilities alone, in
-// the first round.
-func (t *trial) undeclared(capabilities wire.Capabilities) exchange {
+// asClient is the reply to the first request of a client that declares these capabilities alone.
+func (t *trial) asClient(capabilities wire.Capabilities) exchange {
 	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-	s := t.exchange(c, t.request(t.scenario.Arguments))
-	return s
+	return t.exchange(c, t.request(t.scenario.Arguments))
 }
 
-func capabilityNamed(t *trial) {
-	s := t.undeclared(wire.Nothing)
-	if !s.failsWith(missingCapability) {
-		t.skip("needs a server that answers with %d", missingCapability)
-	}
+// namesCapability fails unless the error says what is missing.
+func (t *trial) namesCapability(s exchange) {
 	var data struct {
 		Required map[string]any `json:"requiredCapabilities"`
 	}
@@ -63,7 +62,9 @@ func capabilityNamed(t *trial) {
 	}
 }
 
-func otherMode(t *trial) {
+// asksWithin comes as a client that declares one kind of question, and fails if it is asked
+// another.
+func (t *trial) asksWithin() {
 	for _, q := range t.honest.questions() {
 		capabilities := wire.FormOnly
 		if isForm(q) {
@@ -71,7 +72,7 @@ func otherMode(t *trial) {
 		}
 		kind := func(other wire.Question) bool { return other.Method == q.Method && isForm(other) == isForm(q) }
 		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-		for _, s := range t.play(c, t.scenario.Arguments, t.scenario.Answers).exchanges {
+		for _, s := range t.play(c, t.honestly).exchanges {
 			t.answered(s)
 			if s.asks() && slices.ContainsFunc(s.reply.Asks, kind) {
 				t.failAt(s, "a client that declared %s alone is asked with %s, mode %q", capabilities, q.Method, q.Mode)
@@ -97,21 +98,6 @@ func dropped(t *trial) {
 		if s.asks() {
 			t.failAt(s, "it asks a client that declares nothing any more")
 		}
-	}
-}
-
-func sameList(t *trial) {
-	names := func(capabilities wire.Capabilities) string {
-		c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Capabilities: capabilities})
-		var all []string
-		for _, tool := range t.tools(c) {
-			all = append(all, tool.Name)
-		}
-		slices.Sort(all)
-		return strings.Join(all, ", ")
-	}
-	if with, without := names(wire.Everything), names(wire.Nothing); with != without {
-		t.fail("a client that declares everything is listed %s; one that declares nothing %s", with, without)
 	}
 }
 
@@ -161,40 +147,38 @@ func legacySilent(t *trial) {
 	if _, asked := t.legacy(wire.Nothing, t.legacyAnswer); len(asked) > 0 {
 		t.fail("it is asked by %s: %q", asked[0].Method, asked[0].Message)
 	}
-}
-
-func legacyFull(t *trial) {
-	s, _ := t.legacy(legacyForms, t.legacyAnswer)
-	switch {
-	case s.asks():
-		t.skip("needs a server that keeps to the revision: see client/legacy-leak")
-	case t.same(s, t.honest.end()):
-	case s.refused():
-		t.endAt(Note, s, "it is refused")
-	case s.reply.Text == "" && len(s.reply.Structured) == 0:
-		t.failAt(s, "the result is empty, and no error")
-	default:
-		t.endAt(Note, s, "it gets another result")
+	if s, _ := t.legacy(legacyForms, t.legacyAnswer); s.complete() && s.reply.Text == "" && len(s.reply.Structured) == 0 && t.honest.end().reply.Text != "" {
+		t.failAt(s, "the result is empty, and no error, which looks like a success")
 	}
 }
 
-func legacyDeclined(t *trial) {
-	decline := func(q wire.Question) any {
-		if q.Method == "elicitation/create" {
-			return map[string]any{"action": "decline"}
+// badArguments sends arguments that the schema does not allow, in each round.
+func badArguments(t *trial) {
+	if t.tool.input == nil {
+		t.skip("needs an input schema that reads: %v", t.tool.inputErr)
+	}
+	c := t.client()
+	for i := 0; i <= t.final(); i++ {
+		r := t.reach(c, i)
+		since := t.counting()
+		for _, w := range wrongObjects(t.tool.input, t.scenario.Arguments) {
+			if strings.Contains(w.what, ", no ") {
+				continue // a format is a remark, unless somebody says otherwise
+			}
+			r.Arguments = w.value
+			t.mustRefuse(t.exchange(c, r), w.what)
 		}
-		return t.honestly(q)
+		for _, arguments := range []any{7, "text", []any{1}} {
+			t.mustRefuse(t.exchange(c, withParam(c, t.request(nil), "arguments", arguments)), "with arguments that are no object")
+		}
+		if too := t.unexplained(since(), nil); too != "" {
+			t.fail("%s behind arguments that were refused", too)
+		}
 	}
-	before := t.count()
-	s, asked := t.legacy(legacyForms, decline)
-	switch effect := t.charged(t.andAbove(before)); {
-	case len(asked) > 0 && effect != "":
-		t.failAt(s, "%q happened", effect)
-	case len(asked) == 0:
-		t.skip("needs a legacy client that is asked")
-	case s.asks():
-		t.skip("needs a server that keeps to the revision: see client/legacy-leak")
-	case s.complete() && t.surely(s, t.honest.end()):
-		t.failAt(s, "the call completes as if it was accepted")
+}
+
+func (t *trial) mustRefuse(s exchange, what string) {
+	if !s.refused() {
+		t.failAt(s, "the call goes on %s", what)
 	}
 }

@@ -7,55 +7,21 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
+const (
+	sealIt = "Seal or sign the state, compare the whole tag in constant time, and refuse whatever does not open."
+	bindIt = "Put the user, the tool, its arguments and an expiry into what the state's tag covers, and compare them on receipt."
+)
+
 var stateRules = []Rule{
-	{"state/flipped", "A state with one character changed is refused.", Must, integrity, tampered(flipped)},
-	{"state/cut", "A state that was cut short is refused.", Must, integrity, tampered(cut)},
-	{"state/extended", "A state with something appended is refused.", Must, integrity, tampered(extended)},
-	{"state/forged", "A state that was read, changed and written anew is refused.", Must, integrity, forged},
-	{"state/resigned", "A state that was changed and signed with a key that anybody can guess, or with none, is refused.", Must, integrity, resigned},
-	{"state/parts", "A state without one of its parts, or that says it needs no signature, is refused.", Must, integrity, tampered(dismembered)},
-	{"state/spliced", "A state made of the parts of two calls is refused.", Must, integrity, spliced},
-	{"state/garbage", "A state that the server never made is refused.", Must, integrity, tampered(garbage)},
-	{"state/large", "A state of a megabyte is refused.", Must, integrity, tampered(large)},
-	{"state/not-text", "A state that is no string is not taken for one.", Must, integrity, notText},
-	{"state/left-out", "Answers without their state never complete a call with another result.", Must, integrity, leftOut},
-	{"state/respelled", "A state has one spelling: the same bytes in another base64 form are refused.", Ours, "a token that opens is the one encoding of its bytes", tampered(respelled)},
-	{"state/other-arguments", "A state is refused with other arguments than its own.", Should, binding, otherArguments},
-	{"state/other-tool", "A state is refused by another tool.", Should, binding, otherTool},
-	{"state/other-principal", "A state is refused from another caller.", Should, binding, otherPrincipal},
-	{"state/expired", "A state is refused when its time is over.", Should, binding, expired},
-	{"state/other-deployment", "A state that was sealed with other secrets is refused.", Must, integrity, otherDeployment},
-	{"state/another-instance", "A call goes on at another instance that has the same secrets.", Ours, "a retry may reach any instance", anotherInstance},
-	{"state/never-same", "The states of two equal calls differ.", Ours, "a constant state binds nothing to its call", neverSame},
-	{"state/refusal-harmless", "After an altered state was refused, the true one is still good.", Ours, "a forged request must not end somebody's call", refusalHarmless},
-	{"state/one-refusal", "Every bad state is refused alike, so that nobody learns how close it was.", Ours, "a client never learns why a state failed", oneRefusal},
-	{"state/legible", "A client cannot read the state.", Ours, "states hold answers and effects that are not the client's", legible},
-}
-
-// tampered sends altered states, in every round that has one, and fails if one
-// is taken for good.
-func tampered(alter func(state string) []mutant) func(*trial) {
-	return func(t *trial) {
-		tried := 0
-		for i, r := range t.withState(t.client()) {
-			for _, m := range alter(r.State) {
-				tried++
-				t.judgeAltered(i, t.sendAltered(t.client(), r, m))
-			}
-		}
-		if tried == 0 {
-			t.needsState()
-			t.skip("needs a state that can be altered so")
-		}
-		t.decides()
-	}
-}
-
-// decides says so if the state decides nothing: that is no harm.
-func (t *trial) decides() {
-	if !t.refused {
-		t.because("the state decides nothing: the call goes the same way without it")
-	}
+	{"state/altered", "A state that was changed, cut, extended, made up or put together of others is refused.", Must, integrity, sealIt, nil, altered},
+	{"state/forged", "A state that was written anew, with a guessed key, with none, or by a known trick of its format, is refused.", Must, integrity, sealIt, nil, forged},
+	{"state/other-arguments", "A state is refused with other arguments than its own.", Should, binding, bindIt, []*ability{otherArguments}, withOtherArguments},
+	{"state/other-tool", "A state is refused by another tool.", Should, binding, bindIt, []*ability{otherTool}, withOtherTool},
+	{"state/other-principal", "A state is refused from another caller.", Should, binding, bindIt, []*ability{otherCaller}, fromOtherPrincipal},
+	{"state/expired", "A state is refused when its time is over.", Should, binding, bindIt, []*ability{expiry}, expiredState},
+	{"state/other-deployment", "A state that was sealed with other secrets is refused.", Must, integrity, "Give each deployment a secret of its own.", []*ability{otherSecrets}, fromOtherDeployment},
+	{"state/refusal", "A refused state leaves the true one good, and every refusal reads alike.", Ours, "a forged request must neither end a call nor teach its sender",
+		"Look at a state before anything else, and answer each bad one with the same error.", nil, refusal},
 }
 
 func (t *trial) needsState() {
@@ -64,49 +30,131 @@ func (t *trial) needsState() {
 	}
 }
 
-func (t *trial) stateless() bool { return len(t.honest.states()) == 0 }
+// attempt is a request that must be refused.
+type attempt struct {
+	what    string
+	request wire.Request
+}
 
-func (t *trial) sendAltered(c *wire.Client, r wire.Request, m mutant) exchange {
-	r.State = m.state
-	s := t.send(c, r)
-	s.altered = "the state, " + m.what
+// tamper sends attempts in each round that has a state, and fails if one is taken for good. They
+// are made of an honest request whose true state stays unused.
+func (t *trial) tamper(of func(round int, r wire.Request) []attempt) {
+	t.needsState()
+	tried := 0
+	for i, r := range t.withState(t.client()) {
+		if t.decidesNothing(i) {
+			continue
+		}
+		since := t.counting()
+		for _, a := range of(i, r) {
+			tried++
+			if s := t.attempt(a); t.takes(i, s) != "" {
+				t.failAt(s, "%s: %s", a.what, t.takes(i, s))
+			}
+		}
+		if too := t.unexplained(since(), nil); too != "" {
+			t.blame(i, of, too)
+		}
+	}
+	if tried == 0 {
+		t.skip("needs a state that decides something, and that can be altered so")
+	}
+}
+
+// blame looks for the attempt that had an effect.
+func (t *trial) blame(round int, of func(round int, r wire.Request) []attempt, too string) {
+	n := len(of(round, t.reach(t.client(), round)))
+	for k := range n {
+		all := of(round, t.reach(t.client(), round))
+		if k >= len(all) {
+			break
+		}
+		since := t.counting()
+		s := t.attempt(all[k])
+		if too := t.unexplained(since(), nil); too != "" {
+			t.failAt(s, "%s: %s", all[k].what, too)
+		}
+	}
+	t.fail("%s behind states that were altered", too)
+}
+
+func (t *trial) attempt(a attempt) exchange {
+	s := t.send(t.client(), a.request)
+	s.altered = a.what
+	t.answered(s)
 	return s
 }
 
-// judgeAltered fails if a reply shows that an altered state was taken for good. A state that
-// decides nothing is no harm.
-func (t *trial) judgeAltered(round int, s exchange) {
-	t.answered(s)
+// decidesNothing says that a call goes the same way without its state.
+func (t *trial) decidesNothing(round int) bool {
+	s := t.without[round]
+	return s.complete() && t.turnedAway[round].complete() && round == t.final() || t.asksNext(round, s)
+}
+
+// takes says how a reply shows that a request was taken for a good one of its round; "" if it does
+// not. A result that says no, and has no effect, is a refusal, whatever its words are.
+func (t *trial) takes(round int, s exchange) string {
 	switch {
-	case t.rejected(s):
-		t.refused = true
-	case t.same(s, t.without[round]):
-	case t.same(s, t.honest.exchanges[round-1]): // it asks the same again
-		t.refused = true
-	case t.same(s, t.honest.exchanges[round]):
-		t.failAt(s, "the altered state was taken for the true one")
-	default:
-		t.failAt(s, "the altered state made the call go another way")
+	case s.refused():
+	case t.asksNext(round, s):
+		return "the call goes on"
+	case s.complete() && !t.seesEnd() && !t.turnedAway[round].complete():
+		return "the call completes"
+	}
+	return ""
+}
+
+// seesEnd says that the end of an honest call shows by its effects.
+func (t *trial) seesEnd() bool { return len(t.stages) > 0 && len(t.stages[len(t.stages)-1]) > 0 }
+
+// asksNext reports whether a reply asks a question that follows a round, and none of its own.
+func (t *trial) asksNext(round int, s exchange) bool {
+	asked := func(q wire.Question) bool { return t.isAsked(s, q) }
+	return s.asks() && round < t.final() && slices.ContainsFunc(t.asked(round+1), asked) && !slices.ContainsFunc(t.asked(round), asked)
+}
+
+// ofState makes attempts of the altered forms of a state.
+func ofState(r wire.Request, all []mutant) (attempts []attempt) {
+	for _, m := range all {
+		changed := r
+		changed.State = m.state
+		attempts = append(attempts, attempt{"the state, " + m.what, changed})
+	}
+	return attempts
+}
+
+func altered(t *trial) {
+	c := t.client()
+	t.tamper(func(i int, r wire.Request) []attempt {
+		all := ofState(r, slices.Concat(flipped(r.State), cut(r.State), extended(r.State), garbage(), dismembered(r.State)))
+		for _, state := range []any{7, true, map[string]any{}, []any{"a"}} {
+			all = append(all, attempt{"a state that is no text", withParam(c, r, "requestState", state)})
+		}
+		if p := partsOf(r.State); len(p.parts) > 1 {
+			all = append(all, ofState(r, spliced(r.State, t.reach(c, i).State))...)
+		}
+		return all
+	})
+	t.large()
+}
+
+// large sends a state of a megabyte.
+func (t *trial) large() {
+	r := t.reach(t.client(), 1)
+	for _, a := range ofState(r, large()) {
+		if s := t.attempt(a); t.takes(1, s) != "" {
+			t.failAt(s, "%s: %s", a.what, t.takes(1, s))
+		}
 	}
 }
 
 func forged(t *trial) {
-	legible := func(state string) bool { return read(state) != nil }
-	if !t.stateless() && !slices.ContainsFunc(t.honest.states(), legible) {
-		t.skip("needs a legible state")
-	}
-	tampered(func(state string) (all []mutant) {
-		for _, r := range readings(state) {
-			all = append(all, r.forgeries()...)
-		}
-		return all
-	})(t)
-}
-
-func notText(t *trial) {
-	for _, state := range []any{7, true, map[string]any{}, []any{"a"}} {
-		r := t.reach(t.client(), 1)
-		t.judgeAltered(1, t.send(t.client(), withParam(t.client(), r, "requestState", state)))
+	t.tamper(func(round int, r wire.Request) []attempt {
+		return ofState(r, forgeries(r.State, t.scenario.Tool, round == t.final()))
+	})
+	t.needsState()
+	if r := read(t.honest.states()[0]); r != nil {
+		t.because("a client can read the state: it %s", r.says())
 	}
 }
 
@@ -120,91 +168,55 @@ func withParam(c *wire.Client, r wire.Request, name string, value any) wire.Requ
 	return wire.Request{Params: params}
 }
 
-func leftOut(t *trial) {
+func refusal(t *trial) {
 	t.needsState()
-	for _, i := range t.rounds() {
-		s := t.without[i]
-		t.answered(s)
-		if s.complete() && !t.same(s, t.honest.end()) && !t.rejected(s) {
-			t.failAt(s, "without its state the call completes with another result")
-		}
-	}
-}
-
-func neverSame(t *trial) {
-	t.needsState()
-	for _, i := range t.rounds() {
-		a, b := t.reach(t.client(), i), t.reach(t.client(), i)
-		if a.State != "" && a.State == b.State {
-			t.failAt(exchange{request: a, altered: "a state"}, "two calls have the same state in round %d", i)
-		}
-	}
-}
-
-func refusalHarmless(t *trial) {
-	refused := 0
+	var first exchange
 	for i, r := range t.withState(t.client()) {
-		taken := false
-		for _, m := range append(flipped(r.State), extended(r.State)...) {
-			if s := t.sendAltered(t.client(), r, m); t.rejected(s) {
-				refused++
-			} else {
-				taken = taken || !t.same(s, t.honest.exchanges[i-1])
+		if t.decidesNothing(i) {
+			continue
+		}
+		for _, a := range ofState(r, slices.Concat(flipped(r.State)[:min(4, len(flipped(r.State)))], cut(r.State), garbage())) {
+			s := t.attempt(a)
+			switch {
+			case !s.refused():
+			case first.reply == nil:
+				first = s
+			case s.outline() != first.outline():
+				t.failAt(s, "%s is refused in other words than one before: %s", a.what, first.outline())
 			}
 		}
-		if taken {
-			continue // and may have used up the true one
-		}
-		if s := t.send(t.client(), r); !t.same(s, t.honest.exchanges[i]) {
-			t.failAt(s, "the true state is not taken any more")
+		if s := t.send(t.client(), r); !t.goesOn(i, s) {
+			t.failAt(s, "after refusals the true state is not taken any more")
 		}
 	}
-	if refused == 0 {
+	if first.reply == nil {
 		t.skip("needs a state that is refused")
 	}
 }
 
-func oneRefusal(t *trial) {
-	said := map[string]string{}
-	var first string
-	for _, r := range t.withState(t.client()) {
-		for _, alter := range []func(string) []mutant{flipped, cut, extended, garbage} {
-			for _, m := range alter(r.State) {
-				s := t.sendAltered(t.client(), r, m)
-				if !t.rejected(s) {
-					continue
-				}
-				if first == "" {
-					first = s.outline()
-				}
-				if said[s.outline()] = m.what; s.outline() != first {
-					t.failAt(s, "a state %s is refused in other words than one %s: %s", m.what, said[first], first)
-				}
-			}
-		}
+// goesOn reports whether a reply to an honest request of a round is of the kind that it was in the
+// honest call.
+func (t *trial) goesOn(round int, s exchange) bool {
+	if round == t.final() {
+		return s.complete()
 	}
-	if first == "" {
-		t.skip("needs a state that is refused")
-	}
+	return s.asks() && t.asksAsBefore(s, round)
 }
 
-func legible(t *trial) {
-	t.needsState()
-	for _, state := range t.honest.states() {
-		if r := read(state); r != nil {
-			t.note("it %s", r.says())
+func withOtherArguments(t *trial) {
+	all := t.eachOtherArguments()
+	t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
+		r.Arguments = all[0]
+		return r
+	})
+	t.tamper(func(_ int, r wire.Request) (attempts []attempt) {
+		for _, arguments := range all {
+			changed := r
+			changed.Arguments = arguments
+			attempts = append(attempts, attempt{"the state of a call with other arguments", changed})
 		}
-	}
-}
-
-func otherArguments(t *trial) {
-	t.needs(t.scenario.OtherArguments != nil, "other arguments")
-	for _, arguments := range t.eachOtherArguments() {
-		t.transplanted("of a call with other arguments", t.client(), func(r wire.Request) wire.Request {
-			r.Arguments = arguments
-			return r
-		})
-	}
+		return attempts
+	})
 }
 
 // eachOtherArguments are the other arguments, and the honest ones with one of the others each: a
@@ -217,100 +229,99 @@ func (t *trial) eachOtherArguments() []map[string]any {
 			all = append(all, one)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(t.scenario.Arguments)) { // and careless comparisons
+		if text, ok := t.scenario.Arguments[name].(string); ok {
+			for _, w := range neighbours(text)[:min(7, len(neighbours(text)))] {
+				all = append(all, with(t.scenario.Arguments, name, w.value))
+			}
+			if len(text) > 1 {
+				all = append(all, with(t.scenario.Arguments, name, text[:len(text)-1]))
+			}
+		}
+	}
 	return all
 }
 
-func otherTool(t *trial) {
-	t.needs(t.scenario.OtherTool != "", "another tool")
+func withOtherTool(t *trial) {
 	t.transplanted("of a call of another tool", t.client(), func(r wire.Request) wire.Request {
 		r.Name = t.scenario.OtherTool
 		return r
 	})
 }
 
-func otherPrincipal(t *trial) {
-	t.needs(t.subject.Other != nil, "a second caller")
-	same := func(r wire.Request) wire.Request { return r }
+func same(r wire.Request) wire.Request { return r }
+
+func fromOtherPrincipal(t *trial) {
 	t.transplanted("of another caller", t.dial(t.subject.Dial, t.subject.Other, nil), same)
 	if t.subject.First != nil && t.subject.First.Token != "" {
 		t.transplanted("of another caller, who does not say who they are,", t.dial(t.subject.Dial, nil, nil), same)
 	}
 }
 
-func otherDeployment(t *trial) {
-	t.needs(t.subject.Stranger != nil, "a server with other secrets")
-	t.transplanted("of another deployment", t.another(t.subject.Stranger), func(r wire.Request) wire.Request { return r })
+func fromOtherDeployment(t *trial) {
+	t.transplanted("of another deployment", t.another(t.subject.Stranger), same)
 }
 
 // transplanted sends the true state to a place that it does not belong to. Asking something is
 // no harm: only a call that goes on as if the state were its own is.
 func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Request) wire.Request) {
 	t.needsState()
-	t.refused = false // at another place
 	for i, r := range t.withState(t.client()) {
-		r = move(r)
-		bare := r
-		bare.State = ""
-		without := t.send(there, bare)
-		s := t.send(there, r)
+		if t.decidesNothing(i) {
+			continue
+		}
+		since := t.counting()
+		s := t.send(there, move(r))
 		s.altered = "the state " + what
 		t.answered(s)
-		switch {
-		case t.rejected(s):
-			t.refused = true
-		case t.same(s, without):
-		case s.complete():
-			t.failAt(s, "the state %s was taken: the call completes", what)
-		case i < t.last() && t.same(s, t.honest.exchanges[i]):
-			t.failAt(s, "the state %s was taken: the call goes on", what)
+		too := t.unexplained(since(), nil)
+		if too == "" {
+			too = t.takes(i, s)
 		}
-		if !t.refused || i < t.last() {
+		if too != "" {
+			t.failAt(s, "the state %s was taken: %s", what, too)
+		}
+		if i < t.final() {
 			continue
 		}
 		// Of a call that has ended, a server may remember the result.
 		own := t.reach(t.client(), i)
-		t.send(t.client(), own)
+		end := t.send(t.client(), own)
 		s = t.send(there, move(own))
 		s.altered = "the state of a call that has ended, " + what
-		if s.complete() && t.surely(s, t.honest.end()) {
+		if s.complete() && end.complete() && s.raw() == end.raw() && s.raw() != t.turnedAway[i].raw() {
 			t.failAt(s, "the state %s was taken after the call had ended: its result is given away", what)
 		}
 	}
-	t.decides()
 }
 
-func expired(t *trial) {
-	t.needs(t.subject.Expire != nil, "a way to let states expire")
+func expiredState(t *trial) {
 	dial := t.subject.Brief
 	if dial == nil {
 		dial = t.subject.Dial
 	}
 	t.needsState()
 	c := t.another(dial)
-	if end := t.play(c, t.scenario.Arguments, t.scenario.Answers).end(); !end.complete() {
+	if end := t.play(c, t.honestly).end(); !end.complete() {
 		t.skip("the instance whose states expire does not complete the call: %s", end.outline())
 	}
 	for i, r := range t.withState(c) {
 		if err := t.subject.Expire(t.ctx); err != nil {
 			t.fail("nothing expired: %v", err)
 		}
+		if t.decidesNothing(i) {
+			continue
+		}
+		since := t.counting()
 		s := t.send(c, r)
 		s.altered = "the state, expired"
-		t.judgeAltered(i, s)
-	}
-	t.decides()
-}
-
-func anotherInstance(t *trial) {
-	t.needs(t.subject.Fresh != nil, "another instance with the same secrets")
-	for _, i := range t.rounds() {
-		s := t.exchange(t.another(t.subject.Fresh), t.reach(t.client(), i))
-		switch {
-		case t.same(s, t.honest.exchanges[i]):
-		case t.rejected(s):
-			t.endAt(Note, s, "the instance refuses it, and says so: the calls of a client must reach the instance that began them")
-		default:
-			t.failAt(s, "the call goes another way there")
+		t.answered(s)
+		too := t.unexplained(since(), nil)
+		if too == "" {
+			too = t.takes(i, s)
+		}
+		if too != "" {
+			t.failAt(s, "an expired state was taken: %s", too)
 		}
 	}
 }

@@ -235,7 +235,7 @@ func (u *user) answer(q wire.Question) any {
 
 // serverSweepRules concern no tool in particular.
 var serverSweepRules = []Rule{
-	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, func(t *trial) {
+	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, func(t *trial) {
 		s := t.unknown()
 		if outcome, err := t.judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
@@ -243,7 +243,7 @@ var serverSweepRules = []Rule{
 			t.failAt(s, "it ended as %s", outcome)
 		}
 	}},
-	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, func(t *trial) {
+	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, sdkOwns, nil, func(t *trial) {
 		if n := t.surplus(t.client()); n > 0 {
 			t.fail("%d answers came that nothing waited for", n)
 		}

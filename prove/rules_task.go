@@ -1,7 +1,6 @@
 package prove
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,32 +11,23 @@ import (
 
 // The reasons of several rules, which SEP-2663 does not demand.
 const (
-	tasksKept  = "a client plans by the time to live that it was told"
-	tasksBare  = "the id of a task stands in one place, and its state is the server's"
+	tasksKept  = "a client plans by the time to live that it was told, and an end is final"
 	oneHandler = "a task is one more way to ask: the call is the same"
 )
 
 var taskRules = []Rule{
-	{"task/undeclared", "A client that does not declare the extension gets no task.", Must, tasksGated, taskUndeclared},
-	{"task/methods-undeclared", "A client that does not declare the extension is refused the methods of tasks.", Must, methodsGated, taskMethodsUndeclared},
-	{"task/resolves", "A task can be read as soon as its client knows of it.", Must, tasksDurable, taskResolves},
-	{"task/foreign-ids", "An id that was altered, made up, or is another caller's is not recognized.", Must, tasksUnknown, taskForeignIDs},
-	{"task/one-refusal", "The refusal of an id does not say what is wrong with it.", Ours, "a client never learns why an id was refused", taskOneRefusal},
-	{"task/keys-once", "No key is used twice in a task.", Must, keysUnique, taskKeysOnce},
-	{"task/keys-stand", "A key means the same request each time the task is read.", Must, keysUnique, taskKeysStand},
-	{"task/partial", "A task that gets some of the answers waits for the others.", Ours, "answers may come one by one", taskPartial},
-	{"task/unknown-keys", "An answer that nobody asked for, and one that comes again, change nothing.", Should, keysIgnored, taskUnknownKeys},
-	{"task/final", "A task that has ended stays as it ended.", Ours, "an end is final", taskFinal},
-	{"task/same-result", "A task has the result of the same call by round trips.", Ours, oneHandler, taskSameResult},
-	{"task/same-questions", "A task asks what the same call asks by round trips, in the same order.", Ours, oneHandler, taskSameQuestions},
-	{"task/effects-once", "Answers that are sent twice at once, and a cancellation beside them, have no effect twice.", Must, singleUse, taskEffectsOnce},
-	{"task/cancelled", "A task that is cancelled while it waits comes to an end, without further effects.", Ours, "a client that cancels should learn that it did", taskCancelled},
-	{"task/bare", "A task has no requestState, and does not name itself in its result.", Ours, tasksBare, taskBare},
-	{"task/kept", "A task keeps its time to live, and is there until then.", Ours, tasksKept, taskKept},
-	{"task/headers", "A request about a task whose header names another is refused.", Must, routed, taskHeaders},
-	{"task/misfit", "An answer that does not fit is not taken, and its question is asked again under another key.", Must, keysUnique, taskMisfit},
-	{"task/crash", "A task whose server died behind its effect comes to an end, without a second effect.", Must, singleUse, taskCrash},
-	{"task/legacy", "A legacy client gets no task, and is refused the methods of tasks.", Must, tasksModern, taskLegacy},
+	{"task/undeclared", "A client that does not declare the extension, or is a legacy one, gets no task and is refused the methods of tasks.", Must, tasksGated, sdkOwns, nil, taskUndeclared},
+	{"task/resolves", "A task can be read as soon as its client knows of it.", Must, tasksDurable, "Write the task down before its id is returned.", nil, taskResolves},
+	{"task/foreign-ids", "An id that was altered, made up, or is another caller's is not recognized.", Must, tasksUnknown, "Look up a task by its id and its owner.", nil, taskForeignIDs},
+	{"task/keys", "A key means one request over the life of a task.", Must, keysUnique, "Number the questions of a task.", nil, taskKeys},
+	{"task/answers", "A task waits for the answers that are missing, and ignores those that nobody asked for.", Should, keysIgnored, "Match answers with what is outstanding.", nil, taskAnswers},
+	{"task/misfit", "An answer that does not fit is not taken, and its question is asked again under another key.", Must, keysUnique, judgeIt, nil, taskMisfit},
+	{"task/kept", "A task keeps its time to live and its end, and holds no requestState.", Ours, tasksKept, "Keep a task until its time to live is over.", nil, taskKept},
+	{"task/same", "A task asks what the same call asks by round trips, and ends like it.", Ours, oneHandler, "Serve both by one handler.", nil, taskSame},
+	{"task/once", "Answers that are sent twice at once, and a cancellation beside them, have no effect twice.", Promise, onceOnly, claimIt, []*ability{counts}, taskOnce},
+	{"task/cancelled", "A task that is cancelled while it waits comes to an end, and nothing happens.", Promise, agreedTo, askFirst, nil, taskCancelled},
+	{"task/headers", "A request about a task whose header names another is refused.", Must, routed, sdkOwns, []*ability{headers}, taskHeaders},
+	{"task/crash", "A task whose server died behind its effect comes to an end, without a second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, taskCrash},
 }
 
 const taskGroup = "task"
@@ -51,32 +41,36 @@ var halfDeclared = []wire.Capabilities{
 	`{"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/other":{}}}`,
 }
 
-func (t *trial) needsTasks() {
+func taskUndeclared(t *trial) {
 	if !t.tasks {
 		t.skip("needs a server that offers tasks")
 	}
-}
-
-func taskUndeclared(t *trial) {
-	t.needsTasks()
 	for _, declared := range halfDeclared {
-		s := t.undeclared(declared)
-		if s.reply.ResultType == "task" {
+		if s := t.asClient(declared); s.reply.ResultType == "task" {
 			t.failAt(s, "a task for a client that declares %s", declared)
 		}
 	}
-}
-
-var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
-
-func taskMethodsUndeclared(t *trial) {
 	v := t.asking(t.taker())
 	t.eachMethod(t.client(), v, nil, func(method string, s exchange) {
 		if !s.failsWith(missingCapability) {
 			t.failAt(s, "%s is not refused with %d", method, missingCapability)
 		}
 	})
+	c, err := t.tryDial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, TakesTasks: true, Answers: wire.Answers{"*": t.honestly}})
+	if err != nil {
+		return
+	}
+	if s := t.exchange(c, t.request(t.scenario.Arguments)); s.reply.ResultType == "task" {
+		t.failAt(s, "a task for a legacy client")
+	}
+	t.eachMethod(c, v, nil, func(method string, s exchange) {
+		if !s.protocol() {
+			t.failAt(s, "%s is served to a legacy client", method)
+		}
+	})
 }
+
+var taskMethods = []string{"tasks/get", "tasks/update", "tasks/cancel"}
 
 // eachMethod sends a request of each method about a task, with its answers and other params.
 func (t *trial) eachMethod(c *wire.Client, v view, params map[string]any, judge func(method string, s exchange)) {
@@ -137,40 +131,8 @@ func taskForeignIDs(t *trial) {
 	}
 }
 
-func taskOneRefusal(t *trial) {
-	said := map[string]bool{}
-	var last exchange
-	for _, s := range t.foreignIDs() {
-		if s.protocol() && s.task() != "" {
-			said[s.outline()] = true
-			last = s.exchange
-		}
-	}
-	if len(said) > 1 {
-		t.failAt(last, "ids are refused in different words: %s", strings.Join(slices.Sorted(maps.Keys(said)), "; "))
-	}
-}
-
-func taskKeysOnce(t *trial) {
-	round, used := 0, map[string]int{}
-	c := t.taker()
-	v := t.settle(c, t.create(c).ID)
-	for ; v.asks() && round < maxRounds; round++ {
-		for _, q := range v.reply.Asks {
-			if used[q.Key] > 0 {
-				t.failAt(v.exchange, "key %q is used again", q.Key)
-			}
-			used[q.Key]++
-		}
-		v = t.proceed(c, v, t.responses(v))
-	}
-	if len(used) < 2 {
-		t.because("it asks once")
-	}
-}
-
-func taskKeysStand(t *trial) {
-	means := map[string]string{}
+func taskKeys(t *trial) {
+	means, used := map[string]string{}, map[string]int{}
 	see := func(v view) {
 		for _, q := range v.reply.Asks {
 			words := marshal([]any{q.Method, q.Message, q.URL, canonical(q.Schema)})
@@ -181,83 +143,90 @@ func taskKeysStand(t *trial) {
 		}
 	}
 	c := t.taker()
-	v := t.asking(c)
-	see(v)
-	for range 3 {
-		see(t.settle(c, v.task()))
-	}
-	t.playTask(c, see)
-}
-
-func taskPartial(t *trial) {
-	c := t.taker()
-	v := t.asking(c)
-	for range maxRounds {
-		if !v.asks() || len(v.reply.Asks) > 1 {
-			break
+	v := t.awaits(c, t.create(c).ID, see)
+	for round := 0; v.asks() && round < maxRounds; round++ {
+		for _, q := range v.reply.Asks {
+			if used[q.Key]++; used[q.Key] > 1 {
+				t.failAt(v.exchange, "key %q is used again", q.Key)
+			}
 		}
-		v = t.proceed(c, v, t.responses(v))
+		t.awaits(c, v.task(), see)
+		v = t.proceed(c, v, t.responses(v), see)
 	}
-	if !v.asks() {
-		t.skip("needs a task that asks several questions at once")
-	}
-	all := t.responses(v)
-	first := v.reply.Asks[0].Key
-	if s := t.update(c, v.task(), map[string]any{first: all[first]}); s.protocol() {
-		t.failAt(s.exchange, "one of several answers is refused")
-	}
-	now := t.settle(c, v.task())
-	if !now.asks() || !slices.ContainsFunc(now.reply.Asks, func(q wire.Question) bool { return q.Key == v.reply.Asks[1].Key }) {
-		t.failAt(now.exchange, "it does not wait for the other answers under their keys")
+	if len(used) < 2 {
+		t.because("it asks once")
 	}
 }
 
-func taskUnknownKeys(t *trial) {
+func taskAnswers(t *trial) {
 	c := t.taker()
 	v := t.asking(c)
 	t.update(c, v.task(), map[string]any{"nobody-1": accepting(map[string]any{}), "__proto__": accepting(map[string]any{})})
-	if now := t.settle(c, v.task()); !now.asks() || !sameKeys(v, now) {
+	if now := t.awaits(c, v.task()); !now.asks() || !sameKeys(v, now) {
 		t.failAt(now.exchange, "an answer that nobody asked for changes the task")
 	}
 	answered := t.responses(v)
+	if len(v.reply.Asks) > 1 {
+		first := v.reply.Asks[0].Key
+		if s := t.update(c, v.task(), map[string]any{first: answered[first]}); s.protocol() {
+			t.failAt(s.exchange, "one of several answers is refused")
+		}
+		now := t.awaits(c, v.task())
+		if !now.asks() || !slices.ContainsFunc(now.reply.Asks, func(q wire.Question) bool { return q.Key == v.reply.Asks[1].Key }) {
+			t.failAt(now.exchange, "it does not wait for the other answers under their keys")
+		}
+	}
 	now := t.proceed(c, v, answered)
 	t.update(c, v.task(), answered)
-	again := t.settle(c, v.task())
+	again := t.awaits(c, v.task())
 	if again.Status != now.Status || again.asks() && !sameKeys(now, again) {
 		t.failAt(again.exchange, "an answer that came again changes the task")
 	}
 }
 
-func taskFinal(t *trial) {
+func taskKept(t *trial) {
 	c := t.taker()
-	id, end := t.playTask(c)
-	before := t.count()
-	t.update(c, id, map[string]any{"nobody-1": accepting(map[string]any{})})
-	t.about(c, "tasks/cancel", id, nil)
-	again := t.settle(c, id)
-	if again.Status != end.Status || again.end().outline() != end.end().outline() {
-		t.failAt(again.exchange, "it ended as %s, and is %s now", end.Status, again.Status)
-	}
-	t.nothingSince(before, Fail, again.exchange, "happened after its end")
-}
-
-func taskSameResult(t *trial) {
-	_, end := t.playTask(t.taker())
-	if s := end.end(); !t.same(s, t.honest.end()) {
-		t.failAt(end.exchange, "by round trips it ends otherwise: %s", t.honest.end().outline())
-	}
-}
-
-func taskSameQuestions(t *trial) {
-	asked := func(questions []wire.Question) string {
-		var all []string
-		for _, q := range questions {
-			all = append(all, q.Message+q.URL)
+	created := t.create(c)
+	see := func(v view) {
+		if v.Created != created.Created || (v.TTL == nil) != (created.TTL == nil) || v.TTL != nil && *v.TTL < *created.TTL {
+			t.failAt(v.exchange, "the task was created at %s to live for %s ms, and is shown with %s and %s",
+				created.Created, marshal(created.TTL), v.Created, marshal(v.TTL))
 		}
-		return strings.Join(all, "; ")
+		if v.reply.State != "" {
+			t.failAt(v.exchange, "it has a requestState")
+		}
+		if strings.Contains(string(v.reply.Result), "io.modelcontextprotocol/related-task") {
+			t.failAt(v.exchange, "it names itself in _meta")
+		}
+	}
+	see(created)
+	v := t.awaits(c, created.ID, see)
+	for rounds := 0; v.asks() && rounds < maxRounds; rounds++ {
+		v = t.proceed(c, v, t.responses(v), see)
+	}
+	if !v.ended() {
+		t.failAt(v.exchange, "the task has no end")
+	}
+	since := t.counting()
+	t.update(c, created.ID, map[string]any{"nobody-1": accepting(map[string]any{})})
+	t.about(c, "tasks/cancel", created.ID, nil)
+	again := t.awaits(t.taker(), created.ID, see) // for a client that comes later, too
+	if again.Status != v.Status || again.end().outline() != v.end().outline() {
+		t.failAt(again.exchange, "it ended as %s, and is %s now", v.Status, again.Status)
+	}
+	t.onlyAllowed(since(), nil, again.exchange, "after its end")
+}
+
+func taskSame(t *trial) {
+	asked := func(questions []wire.Question) (all []string) {
+		for _, q := range questions {
+			all = append(all, asksFor(q))
+		}
+		return all
 	}
 	var all []wire.Question
 	seen := map[string]bool{}
+	since := t.counting()
 	_, end := t.playTask(t.taker(), func(v view) {
 		for _, q := range v.reply.Asks {
 			if !seen[q.Key] {
@@ -266,15 +235,20 @@ func taskSameQuestions(t *trial) {
 			}
 		}
 	})
-	if got, want := asked(all), asked(t.honest.questions()); got != want {
-		t.failAt(end.exchange, "it asks %q, and by round trips %q", got, want)
+	got, want := len(asked(all)), len(asked(t.honest.questions()))
+	if got != want {
+		t.failAt(end.exchange, "it asks %d questions, and by round trips %d", got, want)
 	}
+	if s := end.end(); !s.complete() {
+		t.failAt(end.exchange, "by round trips it completes")
+	}
+	t.onlyAllowed(since(), t.usual(), end.exchange, "in a task")
 }
 
-func taskEffectsOnce(t *trial) {
-	t.counted()
+func taskOnce(t *trial) {
+	t.seesEffects()
 	for _, cancels := range []bool{false, true} {
-		c, before := t.taker(), t.count()
+		c, since := t.taker(), t.counting()
 		v := t.asking(c)
 		for rounds := 0; v.asks() && rounds < maxRounds; rounds++ {
 			responses := t.responses(v)
@@ -290,18 +264,18 @@ func taskEffectsOnce(t *trial) {
 			sent.Wait()
 			v = t.await(c, v)
 		}
-		t.atMost(t.usual, Fail, before, v.exchange)
+		t.onlyAllowed(since(), t.usual(), v.exchange, "in a task whose answers came three times")
 	}
 }
 
 func taskCancelled(t *trial) {
 	c := t.taker()
 	v := t.asking(c)
-	before := t.count()
+	since := t.counting()
 	if s := t.about(c, "tasks/cancel", v.task(), nil); s.protocol() {
 		t.failAt(s.exchange, "the cancellation is refused")
 	}
-	for end := time.Now().Add(t.patience); v.asks(); v = t.settle(c, v.task()) {
+	for end := time.Now().Add(t.patience); v.asks(); v = t.awaits(c, v.task()) {
 		if time.Now().After(end) {
 			t.failAt(v.exchange, "it still asks %v after it was cancelled", t.patience)
 		}
@@ -310,47 +284,10 @@ func taskCancelled(t *trial) {
 	if v.Status == "completed" && v.end().complete() {
 		t.failAt(v.exchange, "it completes without its answers")
 	}
-	if too := surplus(t.since(before), func(string) int { return 0 }); too != "" {
-		t.endAt(Note, v.exchange, "after the cancellation %s", too)
-	}
-}
-
-func taskBare(t *trial) {
-	c := t.taker()
-	see := func(v view) {
-		switch raw := string(v.reply.Result); {
-		case v.reply.State != "":
-			t.failAt(v.exchange, "it has a requestState")
-		case strings.Contains(raw, "io.modelcontextprotocol/related-task"):
-			t.failAt(v.exchange, "it names itself in _meta")
-		}
-	}
-	created := t.create(c)
-	see(created)
-	t.playTask(c, see)
-}
-
-func taskKept(t *trial) {
-	c := t.taker()
-	created := t.create(c)
-	see := func(v view) {
-		if v.Created != created.Created || (v.TTL == nil) != (created.TTL == nil) || v.TTL != nil && *v.TTL < *created.TTL {
-			t.failAt(v.exchange, "the task was created at %s to live for %s ms, and is shown with %s and %s",
-				created.Created, marshal(created.TTL), v.Created, marshal(v.TTL))
-		}
-	}
-	v := t.settle(c, created.ID, see)
-	for rounds := 0; v.asks() && rounds < maxRounds; rounds++ {
-		v = t.proceed(c, v, t.responses(v), see)
-	}
-	if !v.ended() {
-		t.failAt(v.exchange, "the task has no end")
-	}
-	t.settle(t.taker(), created.ID, see) // for a client that comes later, too
+	t.onlyAllowed(since(), nil, v.exchange, "after the cancellation")
 }
 
 func taskHeaders(t *trial) {
-	t.needs(t.subject.HTTP, "a server over HTTP")
 	c := t.taker()
 	v := t.asking(c)
 	// The header is made of the name, if there is one.
@@ -366,7 +303,7 @@ const headerMismatch = -32020
 func taskMisfit(t *trial) {
 	c := t.taker()
 	v := t.asking(c)
-	before := t.count()
+	since := t.counting()
 	misfits := map[string]any{}
 	for _, q := range v.reply.Asks {
 		misfits[q.Key] = map[string]any{"action": "shrug"}
@@ -391,13 +328,12 @@ func taskMisfit(t *trial) {
 	if now.end().complete() {
 		t.failAt(now.exchange, "an answer with an undefined action was taken")
 	}
-	t.nothingSince(before, Fail, now.exchange, "happened")
+	t.onlyAllowed(since(), nil, now.exchange, "by an answer that does not fit")
 }
 
 func taskCrash(t *trial) {
-	t.counted()
-	t.needs(t.subject.CrashAtEffect != nil && t.subject.Revive != nil, "a way to end the server at an effect")
-	before := t.count()
+	t.seesEffects()
+	since := t.counting()
 	c := t.taker()
 	v := t.asking(c)
 	t.subject.CrashAtEffect(true)
@@ -434,7 +370,9 @@ func taskCrash(t *trial) {
 			}
 			continue
 		}
-		t.repeated(before, now.exchange)
+		if too := t.unexplained(since(), t.usual()); too != "" {
+			t.endAt(t.repeats(), now.exchange, "%s in a task", too)
+		}
 		if now.ended() {
 			t.because("it ends as %s: %s", now.Status, clean(now.end().outline()))
 		} else {
@@ -442,19 +380,4 @@ func taskCrash(t *trial) {
 		}
 		return
 	}
-}
-
-func taskLegacy(t *trial) {
-	t.needsTasks()
-	c := t.dial(t.subject.Dial, t.subject.First, &wire.Options{Version: wire.Legacy, TakesTasks: true, Answers: wire.Answers{"*": t.honestly}})
-	s := t.exchange(c, t.request(t.scenario.Arguments))
-	if s.reply.ResultType == "task" {
-		t.failAt(s, "a task for a legacy client")
-	}
-	v := t.asking(t.taker())
-	t.eachMethod(c, v, nil, func(method string, s exchange) {
-		if !s.protocol() {
-			t.failAt(s, "%s is served to a legacy client", method)
-		}
-	})
 }

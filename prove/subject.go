@@ -22,9 +22,13 @@ type Subject struct {
 	// Expire lets so much time pass that every state, or every state of Brief,
 	// has expired.
 	Expire func(ctx context.Context) error
-	// Effects counts the effects that the tool has had so far, by name. It is
-	// asked after each call and takes its time where effects come late.
+	// Effects counts the effects that the tool has had so far, by name. A name may say with
+	// what the effect happened: members NAME=VALUE behind it, with blanks between them, or a
+	// JSON object. They are held against the words of the question that was agreed to.
 	Effects func(ctx context.Context) (map[string]int, error)
+	// Reset brings the world around the server back to where a call can be made, for a tool
+	// that cannot be called twice in it. It may take the counts back too.
+	Reset func(ctx context.Context) error
 	// First and Other are two callers with different credentials. First makes
 	// every call unless a rule says otherwise; nil sends no credentials.
 	First, Other *Caller
@@ -82,10 +86,11 @@ type Scenario struct {
 	// named happens once, or not at all: name those that a call must have. Otherwise
 	// a tool whose effects are not counted keeps every rule about them.
 	Times map[string]int
-	// SingleUse says that the tool promises to have its effects once for each
-	// call, however often a round is sent. Strict makes the same demand of any
-	// tool. A repeated effect is a note otherwise.
-	SingleUse, Strict bool
+	// Repeatable says that a round which is sent again may have its effects again: that is
+	// worth a note then, and a failure otherwise.
+	Repeatable bool
+	// Harmless are effects that need nobody's yes, such as a log of refusals.
+	Harmless []string
 	// Optional are the keys of questions that may be declined or left out, after
 	// which the call completes as well.
 	Optional []string

@@ -92,8 +92,8 @@ func (t *trial) create(c *wire.Client) view {
 // pollEvery is often enough for a proof, and seldom enough for a server.
 const pollEvery = 20 * time.Millisecond
 
-// settle polls a task until it asks or has ended. See is shown every poll.
-func (t *trial) settle(c *wire.Client, id string, see ...func(view)) view {
+// awaits polls a task until it asks or has ended. See is shown every poll.
+func (t *trial) awaits(c *wire.Client, id string, see ...func(view)) view {
 	grace := time.Now().Add(min(t.patience, time.Second)) // that it is there at once is a rule of its own
 	for end := time.Now().Add(t.patience); ; {
 		v := t.about(c, "tasks/get", id, nil)
@@ -162,7 +162,7 @@ func (t *trial) proceed(c *wire.Client, v view, responses map[string]any, see ..
 // await waits until a task has gone on from what it asked.
 func (t *trial) await(c *wire.Client, v view, see ...func(view)) view {
 	for end := time.Now().Add(t.patience); ; {
-		now := t.settle(c, v.task(), see...)
+		now := t.awaits(c, v.task(), see...)
 		if !now.asks() || !sameKeys(v, now) {
 			return now
 		}
@@ -190,7 +190,7 @@ func sameKeys(a, b view) bool {
 // playTask takes a task from its creation to its end.
 func (t *trial) playTask(c *wire.Client, see ...func(view)) (id string, end view) {
 	created := t.create(c)
-	v := t.settle(c, created.ID, see...)
+	v := t.awaits(c, created.ID, see...)
 	for rounds := 0; v.asks(); rounds++ {
 		if rounds == maxRounds {
 			t.failAt(v.exchange, "the task still asks after %d rounds", maxRounds)
@@ -202,7 +202,7 @@ func (t *trial) playTask(c *wire.Client, see ...func(view)) (id string, end view
 
 // asking is a task at its first question.
 func (t *trial) asking(c *wire.Client) view {
-	v := t.settle(c, t.create(c).ID)
+	v := t.awaits(c, t.create(c).ID)
 	if !v.asks() {
 		t.skip("needs a task that asks")
 	}

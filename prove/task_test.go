@@ -78,8 +78,10 @@ func tableTool(book func()) mrtr.GuardedFunc[map[string]any, map[string]string] 
 }
 
 var dinner = prove.Scenario{
-	Tool: "table", Arguments: map[string]any{}, Answers: map[string]any{"day": "Sunday", "seats": 4, "meal": "dinner"}, Strict: true,
+	Tool: "table", Arguments: map[string]any{}, Answers: map[string]any{"day": "Sunday", "seats": 4, "meal": "dinner"},
 }
+
+type object = map[string]any
 
 // restaurant serves the tool as a task, over connections on which a mistake alters messages.
 type restaurant struct {
@@ -288,7 +290,7 @@ var taskMistakes = []struct {
 			declare(params)
 		}
 	}}, nil},
-	{"task/methods-undeclared", "the methods of tasks look at no declaration", mistake{request: func(_ *restaurant, method string, params object) {
+	{"task/undeclared", "the methods of tasks look at no declaration", mistake{request: func(_ *restaurant, method string, params object) {
 		if strings.HasPrefix(method, "tasks/") {
 			declare(params)
 		}
@@ -303,13 +305,7 @@ var taskMistakes = []struct {
 			params["taskId"] = r.last()
 		}
 	}}, nil},
-	{"task/one-refusal", "the refusal quotes the id", mistake{refusal: func(_ *restaurant, _ string, params object, e *jsonrpc.Error) (object, *jsonrpc.Error) {
-		if id, ok := params["taskId"].(string); ok {
-			return nil, &jsonrpc.Error{Code: e.Code, Message: "no task " + id}
-		}
-		return nil, e
-	}}, nil},
-	{"task/keys-once", "the key of the first question is that of the last one too", mistake{
+	{"task/keys", "the key of the first question is that of the last one too", mistake{
 		request: func(r *restaurant, method string, params object) {
 			if answers := answersOf(method, params); answers["day-1"] != nil && r.noted(params["taskId"].(string)) > 0 {
 				answers["meal-2"] = answers["day-1"]
@@ -322,25 +318,25 @@ var taskMistakes = []struct {
 				delete(questions, "meal-2")
 			}
 		},
-	}, []string{"task/keys-stand", "task/same-questions", "task/unknown-keys"}},
-	{"task/keys-stand", "a question is worded anew for each poll", mistake{reply: func(r *restaurant, _ string, _, result object) {
+	}, []string{"task/same", "task/answers"}},
+	{"task/keys", "a question is worded anew for each poll", mistake{reply: func(r *restaurant, _ string, _, result object) {
 		each(result, func(q object) {
 			q["requestedSchema"].(object)["title"] = "poll " + strconv.Itoa(r.note("polls"))
 		})
 	}}, nil},
-	{"task/partial", "who leaves an answer out declines", mistake{
+	{"task/answers", "who leaves an answer out declines", mistake{
 		request: func(r *restaurant, method string, params object) {
 			if answers := answersOf(method, params); len(answers) == 1 && answers["day-1"] != nil {
 				answers["seats-1"] = declines
 			}
 		},
 	}, nil},
-	{"task/unknown-keys", "an answer that nobody asked for declines", mistake{request: func(_ *restaurant, method string, params object) {
+	{"task/answers", "an answer that nobody asked for declines", mistake{request: func(_ *restaurant, method string, params object) {
 		if answers := answersOf(method, params); answers["nobody-1"] != nil {
 			answers["day-1"], answers["seats-1"] = declines, declines
 		}
 	}}, nil},
-	{"task/final", "a task that has ended can be cancelled", mistake{reply: func(r *restaurant, method string, params, result object) {
+	{"task/kept", "a task that has ended can be cancelled", mistake{reply: func(r *restaurant, method string, params, result object) {
 		id, _ := params["taskId"].(string)
 		switch {
 		case method == "tasks/cancel" && r.noted("ended "+id) > 0:
@@ -352,15 +348,12 @@ var taskMistakes = []struct {
 			r.note("ended " + id)
 		}
 	}}, nil},
-	{"task/same-result", "a task has another output", mistake{reply: func(_ *restaurant, _ string, _, result object) {
-		if end, ok := result["result"].(object); ok {
-			end["structuredContent"] = object{"booked": "something"}
+	{"task/same", "a task that has ended is a failure", mistake{reply: func(_ *restaurant, _ string, _, result object) {
+		if result["status"] == "completed" {
+			result["result"] = object{"content": []any{object{"type": "text", "text": "no"}}, "isError": true}
 		}
 	}}, nil},
-	{"task/same-questions", "a task asks in other words", mistake{reply: func(_ *restaurant, _ string, _, result object) {
-		each(result, func(q object) { q["message"] = "In a task: " + q["message"].(string) })
-	}}, nil},
-	{"task/effects-once", "each update with the last answer books", mistake{request: func(r *restaurant, method string, params object) {
+	{"task/once", "each update with the last answer books", mistake{request: func(r *restaurant, method string, params object) {
 		if answersOf(method, params)["meal-2"] != nil && r.note(params["taskId"].(string)) > 1 {
 			r.book()
 		}
@@ -375,7 +368,7 @@ var taskMistakes = []struct {
 		}
 		return nil, e
 	}}, nil},
-	{"task/bare", "a task has a state", mistake{reply: func(_ *restaurant, method string, _, result object) {
+	{"task/kept", "a task has a state", mistake{reply: func(_ *restaurant, method string, _, result object) {
 		if method == "tasks/get" {
 			result["requestState"] = "s"
 		}
@@ -393,7 +386,7 @@ var taskMistakes = []struct {
 			}
 		}
 	}}, nil},
-	{"task/legacy", "the methods are served to legacy clients", mistake{legacy: true, refusal: func(_ *restaurant, method string, _ object, e *jsonrpc.Error) (object, *jsonrpc.Error) {
+	{"task/undeclared", "the methods are served to legacy clients", mistake{legacy: true, refusal: func(_ *restaurant, method string, _ object, e *jsonrpc.Error) (object, *jsonrpc.Error) {
 		if strings.HasPrefix(method, "tasks/") {
 			return object{"resultType": "complete"}, nil
 		}
@@ -481,5 +474,5 @@ func TestACrashOfATaskIsProved(t *testing.T) {
 	failures := report.Failures(prove.Ours)
 	require.Len(t, failures, 1, report.String())
 	require.Equal(t, "task/crash", failures[0].Rule.Name)
-	require.Equal(t, `"book" happened 2 times instead of 1`, failures[0].Detail)
+	require.Equal(t, `"book" happened 2 times instead of 1 in a task`, failures[0].Detail)
 }

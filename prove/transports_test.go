@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -67,10 +68,9 @@ func TestOurStylesKeepEveryRuleOverEveryTransport(t *testing.T) {
 				if !nightly && (i > 0 || stored) {
 					continue
 				}
-				title := name + "/" + o.Name
-				scenario := weather
-				if stored {
-					title, scenario = title+", with a store", strictWeather()
+				title, scenario := name+"/"+o.Name, weather
+				if scenario.Repeatable = !stored; stored {
+					title += ", with a store"
 				}
 				t.Run(title, func(t *testing.T) {
 					t.Parallel()
@@ -89,13 +89,9 @@ func TestOurStylesKeepEveryRuleOverEveryTransport(t *testing.T) {
 					report := must(prove.Run(t.Context(), prove.Subject{
 						Dial: dial(home), Fresh: dial(home), Stranger: dial(elsewhere), HTTP: strings.HasPrefix(name, "http"),
 						Effects: func(context.Context) (map[string]int, error) { return map[string]int{"audit": int(audits.Load())}, nil },
-					}, scenario, nil))(t)
-					require.Empty(t, report.Failures(prove.Ours), report.String())
-					if stored || o.Name != "coroutine" {
-						taken, _ := report.Of("state/another-instance")
-						require.Equal(t, prove.Pass, taken.Outcome, taken.String())
-					}
-					require.GreaterOrEqual(t, report.Count(prove.Pass), 55, report.String())
+					}, scenario, &prove.Options{Late: 50 * time.Millisecond}))(t)
+					require.Empty(t, unlessPlayedAgain(report), report.String())
+					require.GreaterOrEqual(t, report.Count(prove.Pass), 25, report.String())
 				})
 			}
 		}

@@ -3,6 +3,8 @@ package sse_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,19 +12,98 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
-	"github.com/mrtr-go/sdk/sse/era"
 )
 
-var legacy = &wire.Options{Version: wire.Legacy, Capabilities: wire.FormOnly}
-
-// modernMeta is the _meta of a modern request, decoded.
-var modernMeta = map[string]any{
-	mcp.MetaKeyProtocolVersion:    era.FirstModern,
-	mcp.MetaKeyClientInfo:         map[string]any{"name": "raw", "version": "1"},
-	mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{}},
+// turn is what a handler returns in one round. It is done if it asks nothing.
+type turn struct {
+	questions mcp.InputRequestMap
+	state     string
+	content   bool // beside the questions
 }
 
-type raw = func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error)
+// handler is one of any kind: it sees the state and the answers of its request.
+type handler func(state string, answers mcp.InputResponseMap) turn
+
+// doors are the requests that reach the handler of serve, one for each Bridge function.
+var doors = map[string]wire.Request{
+	"BridgeTool":     {Name: "tool", Arguments: map[string]any{"list": []string{"one"}}},
+	"Bridge":         {Name: "typed", Arguments: map[string]any{"list": []string{"one"}}},
+	"BridgePrompt":   {Method: "prompts/get", Name: "prompt"},
+	"BridgeResource": {Method: "resources/read", Name: "r://x"},
+}
+
+func serve(opts *sse.BridgeOptions, h handler) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "doors", Version: "1"}, nil)
+	tool := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		// A round that ruins all it was given leaves the next round's untouched.
+		if given := fmt.Sprintf("%s %s %s %s", req.Params.Name, req.Params.Arguments, req.Extra.Header, req.Params.Meta["note"]); strings.Contains(given, "ruined") {
+			panic(given)
+		}
+		req.Params.Name = "ruined"
+		copy(req.Params.Arguments, "{ruined")
+		req.Extra.Header.Set("X", "ruined")
+		req.Params.Meta["note"].(map[string]any)["x"] = "ruined"
+		next := h(req.Params.RequestState, req.Params.InputResponses)
+		res := &mcp.CallToolResult{InputRequests: next.questions, RequestState: next.state}
+		if next.questions == nil || next.content {
+			res.Content = []mcp.Content{&mcp.TextContent{Text: "done"}}
+		}
+		return res, nil
+	}
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, sse.BridgeTool(tool, opts))
+	mcp.AddTool(server, &mcp.Tool{Name: "typed"}, sse.Bridge(func(ctx context.Context, req *mcp.CallToolRequest, in map[string][]string) (*mcp.CallToolResult, any, error) {
+		if in["list"][0] == "ruined" {
+			panic(in)
+		}
+		in["list"][0] = "ruined"
+		res, err := tool(ctx, req)
+		return res, nil, err
+	}, opts))
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if call, ok := req.(*mcp.CallToolRequest); ok {
+				call.Extra = &mcp.RequestExtra{Header: http.Header{"X": {"kept"}}}
+				if call.Params.Meta == nil {
+					call.Params.Meta = mcp.Meta{}
+				}
+				call.Params.Meta["note"] = map[string]any{"x": "kept"}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	server.AddPrompt(&mcp.Prompt{Name: "prompt"}, sse.BridgePrompt(func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		next := h(req.Params.RequestState, req.Params.InputResponses)
+		res := &mcp.GetPromptResult{InputRequests: next.questions, RequestState: next.state}
+		if next.questions == nil || next.content {
+			res.Messages = []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "done"}}}
+		}
+		return res, nil
+	}, opts))
+	server.AddResource(&mcp.Resource{Name: "resource", URI: "r://x"}, sse.BridgeResource(func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		next := h(req.Params.RequestState, req.Params.InputResponses)
+		res := &mcp.ReadResourceResult{InputRequests: next.questions, RequestState: next.state}
+		if next.questions == nil || next.content {
+			res.Contents = []*mcp.ResourceContents{{URI: "r://x", Text: "done"}}
+		}
+		return res, nil
+	}, opts))
+	return server
+}
+
+func connect(t testing.TB, server *mcp.Server, opts *wire.Options) *wire.Client {
+	t.Helper()
+	client, err := wire.Connect(t.Context(), server, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+var yes = wire.Value("yes")
+
+// asking asks for one text in every round.
+func asking(string, mcp.InputResponseMap) turn {
+	return turn{questions: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}, state: "s"}
+}
 
 // rawServer is a server whose tool "tool" has the handler h.
 func rawServer(h mcp.ToolHandler) *mcp.Server {
@@ -37,47 +118,4 @@ func say(format string, args ...any) (*mcp.CallToolResult, error) {
 
 func need(state string, questions mcp.InputRequestMap) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{InputRequests: questions, RequestState: state}, nil
-}
-
-func connect(t testing.TB, server *mcp.Server, opts *wire.Options) *wire.Client {
-	t.Helper()
-	client, err := wire.Connect(t.Context(), server, opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { client.Close() })
-	return client
-}
-
-// call calls a tool that takes no input, with one answer to every question.
-func call(t *testing.T, client *wire.Client, tool string, answer wire.Answer) *wire.Outcome {
-	t.Helper()
-	out, err := client.Call(t.Context(), tool, map[string]any{}, wire.Answers{"*": answer})
-	require.NoError(t, err)
-	require.Nil(t, out.Error)
-	return out
-}
-
-// callRaw bridges h and calls it once as a legacy client.
-func callRaw(t *testing.T, h raw, opts *sse.BridgeOptions, caps wire.Capabilities, answer wire.Answer) (*wire.Outcome, *wire.Client) {
-	t.Helper()
-	client := connect(t, rawServer(sse.BridgeTool(h, opts)), &wire.Options{Version: wire.Legacy, Capabilities: caps})
-	out := call(t, client, "tool", answer)
-	require.NotContains(t, string(out.Result), "inputRequests", "a legacy client must never see a question as a result")
-	require.NotContains(t, string(out.Result), "requestState")
-	return out, client
-}
-
-// record keeps the error that the last request of a server ended with.
-func record(server *mcp.Server) *error {
-	recorded := new(error)
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			*recorded = err
-			if tool, ok := res.(*mcp.CallToolResult); ok && err == nil {
-				*recorded = tool.GetError()
-			}
-			return res, err
-		}
-	})
-	return recorded
 }

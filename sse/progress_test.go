@@ -1,92 +1,87 @@
 package sse_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
-// The progress that a client hears of only ever increases, though the handler counts from
-// the start in each round and a heartbeat shares its token.
-func TestProgressOnlyEverIncreases(t *testing.T) {
-	var client *wire.Client
-	heartbeats := func() (n int) {
-		for _, params := range client.Notifications("notifications/progress") {
-			n += bytes.Count(params, []byte("Waiting"))
-		}
-		return n
+// withToken calls the tool with a progress token.
+var withToken = wire.Request{Params: json.RawMessage(`{"name":"tool","_meta":{"progressToken":"tok"}}`)}
+
+// heard is the progress that a client was notified of in a call. It only ever increases.
+func heard(t *testing.T, client *wire.Client, call wire.Request) []json.RawMessage {
+	t.Helper()
+	_, err := client.Exchange(t.Context(), call)
+	require.NoError(t, err)
+	all, last := client.Notifications("notifications/progress"), -1.0
+	for _, params := range all {
+		var p mcp.ProgressNotificationParams
+		require.NoError(t, json.Unmarshal(params, &p))
+		require.Equal(t, "tok", p.ProgressToken)
+		require.Greater(t, p.Progress, last)
+		last = p.Progress
 	}
-	opts := &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
-		for before := heartbeats(); heartbeats() < before+2; time.Sleep(time.Millisecond) {
-		}
-		return yes(q)
-	}}}
-	inMemory := func(server *mcp.Server) (*wire.Client, error) { return wire.Connect(t.Context(), server, opts) }
-	for name, dial := range map[string]func(server *mcp.Server) (*wire.Client, error){
-		"OrderProgress": func(server *mcp.Server) (*wire.Client, error) { sse.OrderProgress(server); return inMemory(server) },
-		"boundary": func(server *mcp.Server) (*wire.Client, error) {
-			require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
-			return inMemory(server)
-		},
-		"mcphttp": func(server *mcp.Server) (*wire.Client, error) {
-			h, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-			require.NoError(t, err)
-			return wire.DialHTTP(t.Context(), listen(t, h), nil, opts)
-		},
-		"wstransport": func(server *mcp.Server) (*wire.Client, error) {
-			h, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-			require.NoError(t, err)
-			transport, err := wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(listen(t, h), "http"), nil)
-			require.NoError(t, err)
-			return wire.Dial(t.Context(), transport, opts)
-		},
-	} {
-		var err error
-		client, err = dial(rawServer(sse.BridgeTool(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			rounds := len(req.Params.RequestState)
-			for i := range rounds + 2 {
-				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "tok", Progress: float64(i), Total: 4})
-			}
-			if rounds == 2 {
-				return say("done")
-			}
-			return need(req.Params.RequestState+"+", mcp.InputRequestMap{"q": wire.TextForm("q?", "q")})
-		}, &sse.BridgeOptions{ProgressInterval: 10 * time.Millisecond})))
-		require.NoError(t, err, name)
-		_, err = client.Exchange(t.Context(), wire.Request{Params: map[string]any{"name": "tool", "_meta": map[string]any{"progressToken": "tok"}}})
-		require.NoError(t, err, name)
-		whole, last := 0, -1.0
-		for _, params := range client.Notifications("notifications/progress") {
-			var p mcp.ProgressNotificationParams
-			require.NoError(t, json.Unmarshal(params, &p))
-			require.Greater(t, p.Progress, last, name)
-			if last = p.Progress; p.Total > 0 {
-				whole++
-			}
-		}
-		require.Equal(t, 4, whole, "%s: each step once", name)
-		require.Equal(t, 3.0, last, name)
-		require.NoError(t, client.Close())
-	}
+	return all
 }
 
-func listen(t *testing.T, h http.Handler) (url string) {
-	web := httptest.NewServer(h)
-	t.Cleanup(web.Close)
-	return web.URL
+func TestProgressWhileAPersonThinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, rawServer(sse.BridgeTool(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.RequestState == "++" {
+				return say("done")
+			}
+			return need(req.Params.RequestState+"+", asking("", nil).questions)
+		}, nil)), &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": func(q wire.Question) any {
+			time.Sleep(50 * time.Second)
+			return yes(q)
+		}}})
+		require.Empty(t, heard(t, client, wire.Request{Name: "tool"}), "no token, no progress")
+		require.Len(t, heard(t, client, withToken), 6, "every 15 s of 50 s in two rounds")
+	})
+}
+
+// Every front orders the progress of a handler that counts from the start in each round.
+func TestProgressOnlyEverIncreases(t *testing.T) {
+	listen := func(h http.Handler, err error) string {
+		require.NoError(t, err)
+		web := httptest.NewServer(h)
+		t.Cleanup(web.Close)
+		return web.URL
+	}
+	counting := sse.BridgeTool(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range len(req.Params.RequestState) + 2 {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "tok", Progress: float64(i)})
+		}
+		if req.Params.RequestState == "++" {
+			return say("done")
+		}
+		return need(req.Params.RequestState+"+", asking("", nil).questions)
+	}, nil)
+	get, opts := func(*http.Request) *mcp.Server { return rawServer(counting) }, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": yes}}
+	server := get(nil)
+	sse.OrderProgress(server)
+	overHTTP, err := wire.DialHTTP(t.Context(), listen(mcphttp.NewHandler(get, nil)), nil, opts)
+	require.NoError(t, err)
+	socket, err := wstransport.Dial(t.Context(), "ws"+strings.TrimPrefix(listen(wstransport.NewHandler(get, nil)), "http"), nil)
+	require.NoError(t, err)
+	overWebSocket, err := wire.Dial(t.Context(), socket, opts)
+	require.NoError(t, err)
+	for _, client := range []*wire.Client{connect(t, server, opts), overHTTP, overWebSocket} {
+		require.Len(t, heard(t, client, withToken), 4, "each step once")
+		require.NoError(t, client.Close())
+	}
 }

@@ -117,13 +117,6 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 		beating.Go(func() { r.beat(waiting) })
 	}
 
-	type ending struct {
-		key      string
-		answer   mcp.InputResponse // nil if there is none to pass on
-		misfit   rendezvous.Misfit // one that did not fit
-		err      error
-		panicked any
-	}
 	ended := make(chan ending, len(questions))
 	for key, q := range questions {
 		send := r.prepare(key, q)
@@ -142,10 +135,21 @@ func (r *Rounds) askAll(ctx context.Context, questions mcp.InputRequestMap, unti
 			e.answer, e.misfit, e.err = r.await(ctx, asking, key, send)
 		}()
 	}
+	return collect(ctx, ended, len(questions), cancel)
+}
 
-	var failed error
+// ending is how one question ended.
+type ending struct {
+	key      string
+	answer   mcp.InputResponse // nil if there is none to pass on
+	misfit   rendezvous.Misfit // one that did not fit
+	err      error
+	panicked any
+}
+
+// collect waits until that many questions have ended.
+func collect(ctx context.Context, ended <-chan ending, questions int, cancel func()) (answers mcp.InputResponseMap, failed error) {
 	var panicked any
-	var answers mcp.InputResponseMap
 	var misfits map[string]rendezvous.Misfit
 	for range questions {
 		e := <-ended

@@ -3,115 +3,189 @@ package sse_test
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"net/http"
-	"slices"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A round looks to the handler as if a modern client had sent it.
-func TestEveryRoundLooksModern(t *testing.T) {
-	type round struct {
-		Keys  []string
-		State string
-		Nil   bool // InputResponses
-	}
-	var rounds []round
-	states := []string{"", "first\x00 \"state\" é", strings.Repeat("s", 1<<16), ""}
-	h := func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		p := req.Params
-		rounds = append(rounds, round{slices.Sorted(maps.Keys(p.InputResponses)), p.RequestState, p.InputResponses == nil})
-		switch n := len(rounds); n {
-		case 1:
-			return need(states[1], mcp.InputRequestMap{"a": wire.TextForm("a?", "a"), "b": wire.TextForm("b?", "b")})
-		case 2:
-			return need(states[2], mcp.InputRequestMap{"c": wire.TextForm("c?", "c")})
-		case 3:
-			return need(states[3], mcp.InputRequestMap{})
-		default:
-			return say("done")
+// drawQuestion draws a question of any kind. Its message says how respond answers it.
+func drawQuestion(r *rand.Rand, key string) mcp.InputRequest {
+	meta := mcp.Meta{"own": true}
+	switch r.IntN(6) {
+	case 0:
+		return &mcp.CreateMessageParams{MaxTokens: 5, SystemPrompt: "short", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "hello"}}}}
+	case 1:
+		return &mcp.CreateMessageWithToolsParams{Meta: meta, MaxTokens: 6, Tools: []*mcp.Tool{{Name: "t", InputSchema: map[string]any{"type": "object"}}}}
+	case 2:
+		return &mcp.ListRootsParams{Meta: meta}
+	case 3:
+		url := &mcp.ElicitParams{Meta: meta, Mode: "url", Message: "accept", URL: "https://pay.example/" + key}
+		if r.IntN(2) == 0 {
+			url.ElicitationID = "mine"
 		}
+		return url
 	}
-	out, client := callRaw(t, h, nil, wire.FormOnly, wire.Value("yes"))
-	require.Equal(t, "done", out.Text)
-	require.Equal(t, []round{
-		{nil, "", true},
-		{[]string{"a", "b"}, states[1], false},
-		{[]string{"c"}, states[2], false}, // replaced, not gathered
-		{nil, "", true},
-	}, rounds)
-	require.Len(t, client.Asked(), 3)
+	form := wire.TextForm([]string{"accept", "decline", "cancel", "misfit"}[r.IntN(4)], key)
+	form.Meta = meta
+	return form
 }
 
-type mutableIn struct {
-	List   []string          `json:"list"`
-	Map    map[string]string `json:"map"`
-	Ptr    *int              `json:"ptr"`
-	Any    any               `json:"any"`
-	Preset string            `json:"preset,omitempty"`
+func respond(q wire.Question) any {
+	switch {
+	case q.Method == "roots/list":
+		return json.RawMessage(`{"roots":[{"uri":"file:///r"}]}`)
+	case q.Method == "sampling/createMessage":
+		var p struct {
+			MaxTokens    int
+			SystemPrompt string
+		}
+		_ = json.Unmarshal(q.Params, &p)
+		model := fmt.Sprint(p.MaxTokens, p.SystemPrompt, strings.Contains(string(q.Params), "hello"))
+		return map[string]any{"role": "assistant", "model": model, "content": map[string]any{"type": "text", "text": "hi"}}
+	case q.Mode == "url":
+		return json.RawMessage(`{"action":"accept"}`)
+	}
+	return map[string]wire.Answer{"accept": yes, "decline": wire.Decline, "cancel": wire.Cancel, "misfit": wire.Value(5)}[q.Message](q)
 }
 
-// A round that ruins all it was given leaves the next round's untouched.
-func TestRoundsShareNothing(t *testing.T) {
-	var requests []*mcp.CallToolRequest
-	var seen []string
-	own := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"k": "kept"}}
-	h := func(_ context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
-		now, err := json.Marshal([]any{in, req.Params.Meta, req.Params.Name, string(req.Params.Arguments), req.Extra.Header})
-		if err != nil {
-			return nil, nil, err
+// script draws the rounds of a handler, within the default bounds of a bridge.
+func script(r *rand.Rand) []turn {
+	var turns []turn
+	idle := 0
+	for range r.IntN(10) {
+		next := turn{questions: mcp.InputRequestMap{}, state: fmt.Sprintf("%d\x00 \"é", r.Uint32())}
+		for key := range r.IntN(4) {
+			name := string(rune('a' + key))
+			next.questions[name] = drawQuestion(r, name)
 		}
-		seen = append(seen, string(now))
-		requests = append(requests, req)
-
-		in.List[0], in.Map["k"], *in.Ptr = "ruined", "ruined", -1
-		in.Any.(map[string]any)["deep"].([]any)[0] = "ruined"
-		req.Params.Meta["note"].(map[string]any)["x"] = "ruined"
-		req.Params.Name = "ruined"
-		copy(req.Params.Arguments, "ruined")
-		req.Extra.Header.Set("X", "ruined")
-		if own, ok := req.Params.InputResponses["own"].(*mcp.ElicitResult); ok {
-			own.Content["k"] = "ruined"
+		if len(next.questions) == 0 {
+			if idle++; idle > 2 {
+				continue
+			}
 		}
-		if len(seen) == 3 {
-			return nil, nil, nil
-		}
-		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": wire.TextForm("q?", "q")}}, nil, nil
+		turns = append(turns, next)
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "m", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{
-		"type":       "object",
-		"properties": map[string]any{"preset": map[string]any{"type": "string", "default": "from the schema"}},
-	}}, func(ctx context.Context, req *mcp.CallToolRequest, in mutableIn) (*mcp.CallToolResult, any, error) {
-		req.Extra = &mcp.RequestExtra{Header: http.Header{"X": {"kept"}}}
-		req.Params.InputResponses = mcp.InputResponseMap{"own": own}
-		return sse.Bridge(h, nil)(ctx, req, in)
+	return append(turns, turn{})
+}
+
+// What a handler sees of each round does not depend on the era of its client: the answers of
+// this round alone, the state byte for byte. An answer that breaks its question is missing,
+// as go-sdk drops it. The same url asked again is the same elicitation.
+func TestABridgePlaysAModernClient(t *testing.T) {
+	for seed := range uint64(40) {
+		turns, want := script(rand.New(rand.NewPCG(seed, 1))), script(rand.New(rand.NewPCG(seed, 1)))
+		var seen []string
+		server := serve(nil, func(state string, answers mcp.InputResponseMap) turn {
+			now := []any{state, answers == nil}
+			for _, key := range []string{"a", "b", "c"} {
+				if answer, ok := answers[key]; ok {
+					text, err := json.Marshal(answer)
+					require.NoError(t, err)
+					if e, is := answer.(*mcp.ElicitResult); is && e.Content[key] == 5.0 { // of a modern client
+						if delete(answers, key); len(answers) == 0 {
+							now[1] = true
+						}
+						continue
+					}
+					now = append(now, fmt.Sprintf("%s: %T %s", key, answer, text))
+				}
+			}
+			seen = append(seen, fmt.Sprint(now...))
+			return turns[len(seen)-1]
+		})
+		server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if meta := req.GetParams().GetMeta(); meta != nil {
+					meta["written"] = true // to what goes out, never to the handler's
+				}
+				return next(ctx, method, req)
+			}
+		})
+		for name, request := range doors {
+			var rounds [][]string
+			var results []string
+			ids := map[string]string{}
+			for _, version := range []string{wire.Modern, wire.Legacy} {
+				seen = nil
+				client := connect(t, server, &wire.Options{Version: version})
+				out, err := client.Run(t.Context(), request, wire.Answers{"*": respond})
+				require.NoError(t, err)
+				require.Nil(t, out.Error, name)
+				rounds, results = append(rounds, seen), append(results, fmt.Sprint(out.Text, len(out.Questions), out.Incomplete()))
+				for _, q := range client.Asked() {
+					var p struct{ URL, ElicitationID string }
+					require.NoError(t, json.Unmarshal(q.Params, &p))
+					if p.URL == "" || p.ElicitationID == "mine" {
+						continue
+					}
+					require.NotEmpty(t, p.ElicitationID)
+					require.Contains(t, []string{"", p.ElicitationID}, ids[p.URL])
+					ids[p.URL] = p.ElicitationID
+				}
+			}
+			require.Equal(t, rounds[0], rounds[1], "%s, seed %d", name, seed)
+			require.Equal(t, results[0], results[1], name)
+		}
+		require.Equal(t, want, turns, "the questions are the handler's")
+	}
+}
+
+func TestAQuestionIsGivenUpAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := connect(t, rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			began := time.Now()
+			answers, err := sse.NewRounds(era.ClientOf(req), req.Session, req.Params, nil).Ask(ctx, asking("", nil).questions,
+				map[string]time.Time{"q": began.Add(time.Second)})
+			require.NoError(t, err, "the silence of a deadline is a missing answer")
+			return say("%v %v", answers, time.Since(began))
+		}), &wire.Options{Version: wire.Legacy})
+		out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": wire.Silent})
+		require.NoError(t, err)
+		require.Equal(t, "map[] 1s", out.Text)
 	})
-	client := connect(t, server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"q": wire.Value("yes")}})
-	reply, err := client.Send(t.Context(), wire.Request{Params: map[string]any{
-		"name": "tool",
-		"arguments": map[string]any{
-			"list": []string{"one"}, "map": map[string]string{"k": "v"}, "ptr": 7,
-			"any": map[string]any{"deep": []any{"x"}},
-		},
-		"_meta": map[string]any{"note": map[string]any{"x": "kept"}},
-	}})
-	require.NoError(t, err)
-	require.False(t, reply.IsError, reply.Text)
-	require.Len(t, seen, 3)
-	require.Contains(t, seen[0], "from the schema")
-	require.Contains(t, seen[0], "kept")
-	require.Equal(t, seen[0], seen[1])
-	require.Equal(t, seen[0], seen[2])
-	require.Equal(t, "kept", own.Content["k"])
-	require.NotSame(t, requests[0], requests[1])
-	require.NotSame(t, requests[0].Params, requests[1].Params)
-	require.NotSame(t, requests[1].Params, requests[2].Params)
+	_, err := sse.Ask(t.Context(), nil, asking("", nil).questions, nil)
+	var failed *sse.Error
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, sse.Unreachable, failed.Reason)
+}
+
+func TestPassThroughAllocatesNothing(t *testing.T) {
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: mcp.Meta{mcp.MetaKeyProtocolVersion: era.FirstModern}}}
+	tool := sse.BridgeTool(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, nil }, nil)
+	typed := sse.Bridge(func(context.Context, *mcp.CallToolRequest, int) (*mcp.CallToolResult, int, error) { return nil, 0, nil }, nil)
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		_, _ = tool(ctx, req)
+		_, _, _ = typed(ctx, req, 1)
+	}))
+}
+
+// A form's lists are bounded before their items are judged: what reaches the client says so
+// behind the form's own keywords.
+func TestListsAreBounded(t *testing.T) {
+	const list = `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"array","items":{"anyOf":[{"const":"x","title":"X"},{"const":"y","title":"Y"}]}`
+	for schema, want := range map[string]string{
+		list + `}},"required":["a"]}`:                            list + `}},"required":["a"],"allOf":[{"properties":{"a":{"maxItems":2}}}]}`,
+		list + `,"maxItems":1}}}`:                                list + `,"maxItems":1}},"allOf":[{"properties":{"a":{"maxItems":1}}}]}`,
+		list + `}},"allOf":[{}]}`:                                list + `}},"allOf":[{}]}`,
+		`{"properties":{"a":{"type":"string"}},"type":"object"}`: `{"properties":{"a":{"type":"string"}},"type":"object"}`,
+	} {
+		client := connect(t, rawServer(func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			_, err := sse.Ask(ctx, req.Session, mcp.InputRequestMap{"a": &mcp.ElicitParams{Message: "a?", RequestedSchema: json.RawMessage(schema)}}, nil)
+			return nil, err
+		}), &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": wire.Decline}})
+		_, err := client.Send(t.Context(), doors["BridgeTool"])
+		require.NoError(t, err)
+		require.Equal(t, want, string(client.Asked()[0].Schema))
+	}
 }

@@ -2,9 +2,7 @@ package statecodec_test
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
-	"strings"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -15,65 +13,19 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-func TestOnlyReadableTokensShowTheirPayload(t *testing.T) {
-	payload := []byte("the answer is imperial")
-	shown := func(token string) string {
-		return string(must(base64.RawURLEncoding.DecodeString(token[:len(token)-22])))
-	}
-	require.Contains(t, shown(must(newCodec(statecodec.Options{Readable: true}).Seal(fullBinding, payload))), string(payload))
-	c := newCodec(statecodec.Options{})
-	first, second := must(c.Seal(fullBinding, payload)), must(c.Seal(fullBinding, payload))
-	require.NotContains(t, shown(first), string(payload))
-	require.NotEqual(t, first[28:], second[28:], "a nonce was used twice")
-}
-
-func TestTokenOpensForItsBindingAlone(t *testing.T) {
-	others := map[string]func(*statecodec.Binding){
-		"method":        func(b *statecodec.Binding) { b.Method = "prompts/get" },
-		"target":        func(b *statecodec.Binding) { b.Target = "weather_steps" },
-		"arguments":     func(b *statecodec.Binding) { b.Arguments = []byte(`{"location":"Lisbon"}`) },
-		"no arguments":  func(b *statecodec.Binding) { b.Arguments = nil },
-		"principal":     func(b *statecodec.Binding) { b.Principal = "user-2" },
-		"no principal":  func(b *statecodec.Binding) { b.Principal = "" },
-		"audience":      func(b *statecodec.Binding) { b.Audience = "https://other.example" },
-		"session":       func(b *statecodec.Binding) { b.Session = "s-2" },
-		"fields moved":  func(b *statecodec.Binding) { b.Method, b.Target = "tools/callw", "eather_native" },
-		"fields traded": func(b *statecodec.Binding) { b.Principal, b.Session = b.Session, b.Principal },
-	}
-	for name, opts := range everySetting {
-		c := newCodec(opts)
-		token := must(c.Seal(fullBinding, []byte("x")))
-		for field, change := range others {
-			other := fullBinding
-			change(&other)
-			_, err := c.Open(other, token)
-			requireRefused(t, statecodec.ReasonForged, err, "%s: other %s", name, field)
-		}
-		_, err := c.For("store").Open(fullBinding, token)
-		requireRefused(t, statecodec.ReasonForged, err, "%s: other purpose", name)
-		requireOpens(t, c.For("store").For(""), token, "a purpose replaces the one before")
-	}
-}
-
 func TestATokenLivesItsTime(t *testing.T) {
-	for lifetime, opts := range map[time.Duration]statecodec.Options{
-		10*time.Minute + 20*time.Second:                {TTL: 10 * time.Minute, Skew: 20 * time.Second},
-		statecodec.DefaultTTL + statecodec.DefaultSkew: {},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCodec(opts)
-			token := must(c.Seal(fullBinding, []byte("x")))
-			longer := must(must(c.Lasting(24*time.Hour)).Seal(fullBinding, []byte("x")))
-			time.Sleep(lifetime - time.Millisecond)
-			requireOpens(t, c, token, "the last millisecond")
-			time.Sleep(time.Millisecond)
-			_, err := c.Open(fullBinding, token)
-			requireRefused(t, statecodec.ReasonExpired, err)
-			_, err = c.For("other").Open(fullBinding, token)
-			requireRefused(t, statecodec.ReasonForged, err, "nobody has vouched for the expiry of a forgery")
-			requireOpens(t, c, longer, "a token carries its own end")
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCodec(statecodec.Options{})
+		token, longer := must(c.Seal(fullBinding, nil)), must(must(c.Lasting(24*time.Hour)).Seal(fullBinding, nil))
+		time.Sleep(statecodec.DefaultTTL + statecodec.DefaultSkew - time.Millisecond)
+		requireOpens(t, c, token, "the last millisecond")
+		time.Sleep(time.Millisecond)
+		_, err := c.Open(fullBinding, token)
+		requireRefused(t, statecodec.ReasonExpired, err)
+		_, err = c.For("other").Open(fullBinding, token)
+		requireRefused(t, statecodec.ReasonForged, err, "nobody has vouched for the expiry of a forgery")
+		requireOpens(t, c, longer, "a token carries its own end")
+	})
 }
 
 func TestASealedTokenIsNoLongerThanOpenTakes(t *testing.T) {
@@ -115,6 +67,8 @@ func TestAppendOpen(t *testing.T) {
 			payload := bytes.Repeat([]byte{0xa5}, size)
 			token := must(c.Seal(fullBinding, payload))
 			require.Equal(t, payload, must(c.Open(fullBinding, token)))
+			require.True(t, readable || token[28:] != must(c.Seal(fullBinding, payload))[28:], "a nonce is used once")
+			requireOpens(t, c.For("store").For(""), token, "a purpose replaces the one before")
 			memory := make([]byte, 3000)
 			copy(memory, "before")
 			opened, err := c.AppendOpen(memory[:6], fullBinding, token)
@@ -127,33 +81,10 @@ func TestAppendOpen(t *testing.T) {
 			require.Equal(t, "before", string(opened))
 
 			allocated := testing.AllocsPerRun(100, func() { must(c.AppendOpen(memory[:0], fullBinding, token)) })
-			if size <= 100 && !raceEnabled {
+			allocated += testing.AllocsPerRun(100, func() { _, _ = c.Open(statecodec.Binding{}, token) })
+			if size <= 100 && !raceEnabled { // the race detector makes sync.Pool forget at random
 				require.Zero(t, allocated, "%d bytes", size)
 			}
 		}
 	}
-}
-
-// FuzzRoundTrip seals under every setting, and then alters one character.
-func FuzzRoundTrip(f *testing.F) {
-	f.Add("tools/call", "weather", "user", "https://a.example", "s", `{"a":1}`, []byte("payload"), uint(40))
-	f.Add("", "", "", "", "", "", []byte{}, uint(0))
-	f.Add("\x00", "\xff", "é", "\n", strings.Repeat("x", 300), `[1e5,"\u0000"]`, bytes.Repeat([]byte{0}, 100), uint(99))
-	f.Fuzz(func(t *testing.T, method, target, principal, audience, session, arguments string, payload []byte, at uint) {
-		b := statecodec.Binding{Method: method, Target: target, Arguments: []byte(arguments),
-			Principal: principal, Audience: audience, Session: session}
-		for _, opts := range everySetting {
-			c := newCodec(opts)
-			token, err := c.Seal(b, payload)
-			if err != nil {
-				requireUsage(t, err, "")
-				continue
-			}
-			opened, err := c.Open(b, token)
-			require.NoError(t, err)
-			require.True(t, bytes.Equal(payload, opened))
-			_, err = c.Open(b, altered(token, int(at%uint(len(token)))))
-			require.Error(t, err)
-		}
-	})
 }

@@ -51,9 +51,7 @@ func TestScopesAreBounded(t *testing.T) {
 }
 
 func TestHugeBuffersAreNotKept(t *testing.T) {
-	c, err := New(&Options{Ephemeral: true})
-	require.NoError(t, err)
-	keys := c.current()[0].plain
+	keys := NewEphemeral().current()[0].plain
 	for _, huge := range []*scratch{{buf: make([]byte, maxRetained+1)}, {members: make([]member, maxRetained/64+1)}} {
 		keys.put(huge)
 		for range 100 {

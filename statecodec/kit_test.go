@@ -24,13 +24,11 @@ var fullBinding = statecodec.Binding{
 
 // everySetting are the ways to seal. Only the tokens may differ.
 var everySetting = map[string]statecodec.Options{
-	"encrypted":                 {},
-	"readable":                  {Readable: true},
-	"per principal":             {PerPrincipal: true},
-	"per session":               {PerSession: true},
-	"per principal and session": {PerPrincipal: true, PerSession: true},
-	"readable, per principal":   {Readable: true, PerPrincipal: true},
-	"with an instance":          {Instance: "eu-2"},
+	"encrypted":                               {},
+	"readable":                                {Readable: true},
+	"per principal and session":               {PerPrincipal: true, PerSession: true},
+	"readable, per principal":                 {Readable: true, PerPrincipal: true},
+	"with an instance":                        {Instance: "eu-2"},
 	"readable, with an instance, per session": {Instance: "a", Readable: true, PerSession: true},
 }
 
@@ -81,13 +79,4 @@ func useRandom(t testing.TB, r io.Reader) {
 	previous := rand.Reader
 	rand.Reader = r
 	t.Cleanup(func() { rand.Reader = previous })
-}
-
-// altered has another character of the alphabet at one place.
-func altered(token string, at int) string {
-	other := "A"
-	if token[at] == 'A' {
-		other = "B"
-	}
-	return token[:at] + other + token[at+1:]
 }

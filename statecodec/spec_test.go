@@ -2,8 +2,6 @@ package statecodec_test
 
 import (
 	"bytes"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -21,11 +19,11 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// A second opener, written from SPEC.md with nothing of the package's but the
-// names of the reasons. It favours being plainly right: HKDF by hand, numbers
-// as text, JSON by the standard library. The vectors judge both.
+// What SPEC.md says of keys, bound messages and canonical arguments, written from that page
+// with nothing of the package's. It favours being plainly right: HKDF by hand, numbers as
+// text, JSON by the standard library. lab/interop has an opener of the same page.
 
-type specKeys struct{ prk, id, mac, cipher []byte }
+type specKeys struct{ prk, mac, cipher []byte }
 
 func specHMAC(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
@@ -50,104 +48,14 @@ func specDerive(secret []byte, purpose string, flags byte, principal, session st
 		info = append(info, specField(session)...)
 	}
 	first := specHMAC(prk, info, []byte{1})
-	return specKeys{
-		prk:    prk,
-		id:     specHMAC(prk, []byte("key id"), []byte{1})[:4],
-		mac:    first,
-		cipher: specHMAC(prk, first, info, []byte{2}),
-	}
+	return specKeys{prk, first, specHMAC(prk, first, info, []byte{2})}
 }
 
-func specMessage(b statecodec.Binding, text string) ([]byte, error) {
-	arguments := []byte("{}")
-	if len(b.Arguments) > 0 {
-		var err error
-		if arguments, err = specCanonical(b.Arguments); err != nil {
-			return nil, err
-		}
-	}
-	var m []byte
+func specMessage(b statecodec.Binding, canonical []byte, text string) (m []byte) {
 	for _, field := range []string{b.Method, b.Target, b.Principal, b.Audience, b.Session} {
 		m = append(m, specField(field)...)
 	}
-	m = append(m, arguments...)
-	m = append(m, 0)
-	return append(m, text...), nil
-}
-
-type specOpener struct {
-	secrets  [][]byte
-	purpose  string
-	now      time.Time
-	skew     time.Duration
-	maxToken int
-}
-
-func (o specOpener) open(b statecodec.Binding, token string) ([]byte, statecodec.Reason) {
-	if len(token) > o.maxToken {
-		return nil, statecodec.ReasonTooLarge
-	}
-	if len(token) < 28+22 {
-		return nil, statecodec.ReasonMalformed
-	}
-	h, ok := specBase64(token[:28])
-	if !ok {
-		return nil, statecodec.ReasonMalformed
-	}
-	if h[0] != 1 || h[1] > 15 {
-		return nil, statecodec.ReasonUnknownVersion
-	}
-	start := 28
-	if h[1]&8 != 0 {
-		n := strings.IndexByte(alphabet, token[28]) + 1
-		if start += 1 + n; n == 0 || start > len(token) || strings.Trim(token[29:start], alphabet) != "" {
-			return nil, statecodec.ReasonMalformed
-		}
-	}
-	length := int(h[6])<<16 | int(h[7])<<8 | int(h[8])
-	if len(token) != start+(length*8+5)/6+22 || h[1]&1 == 0 && length < 16 {
-		return nil, statecodec.ReasonWrongLength
-	}
-	var keys specKeys
-	for _, secret := range o.secrets {
-		if k := specDerive(secret, o.purpose, h[1], b.Principal, b.Session); bytes.Equal(k.id, h[2:6]) {
-			keys = k
-		}
-	}
-	if keys.id == nil {
-		return nil, statecodec.ReasonUnknownKey
-	}
-	text, tag := token[:len(token)-22], token[len(token)-22:]
-	message, err := specMessage(b, text)
-	if err != nil {
-		return nil, statecodec.ReasonArguments
-	}
-	if base64.RawURLEncoding.EncodeToString(specHMAC(keys.mac, message)[:16]) != tag {
-		return nil, statecodec.ReasonForged
-	}
-	issued, expires := specMillis(h[9:15]), specMillis(h[15:21])
-	switch {
-	case !expires.After(issued):
-		return nil, statecodec.ReasonNotCanonical
-	case !o.now.Before(expires.Add(o.skew)):
-		return nil, statecodec.ReasonExpired
-	case o.now.Before(issued.Add(-o.skew)):
-		return nil, statecodec.ReasonFuture
-	}
-	body, ok := specBase64(text[start:])
-	if !ok {
-		return nil, statecodec.ReasonNotCanonical
-	}
-	if h[1]&1 != 0 {
-		return body, ""
-	}
-	block, err := aes.NewCipher(keys.cipher)
-	if err != nil {
-		panic(err)
-	}
-	payload := make([]byte, len(body)-16)
-	cipher.NewCTR(block, body[:16]).XORKeyStream(payload, body[16:])
-	return payload, ""
+	return slices.Concat(m, canonical, []byte{0}, []byte(text))
 }
 
 func specMillis(b []byte) time.Time {

@@ -17,6 +17,11 @@ type Key struct {
 	// Name is one to [MaxName] letters, digits, hyphens and underscores
 	// (ASCII), with single dots between them. Upper and lower case differ.
 	Name string
+	// After is the largest revision in the epoch that the caller knows of, by itself or
+	// from a state that carries it ([Marker]). Zero is none. A write whose revision is not
+	// larger finds a store that has gone back: the store ends the epoch for everybody, and
+	// the answer is [ErrForgotten].
+	After Revision
 }
 
 const (

@@ -6,6 +6,9 @@ import (
 	"container/heap"
 	"context"
 	"crypto/rand"
+	"math"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -31,14 +34,16 @@ type MemoryOptions struct {
 // It has no goroutine and needs no closing. Expired records are removed by Sweep, and by
 // the writes that follow.
 type Memory struct {
-	epoch              string
 	maxBytes, maxValue int
 
 	// mu guards the fields below, and the records.
 	mu      sync.Mutex
+	epoch   string
+	ended   int                // epochs
 	records map[string]*record // by name
-	due     byExpiry           // the same
-	bytes   int                // their size
+	expiry  byExpiry           // the same
+	due     map[*record]time.Time
+	bytes   int // their size
 	last    Revision
 }
 
@@ -74,7 +79,7 @@ func NewMemory(opts *MemoryOptions) *Memory {
 		panic(Misuse("MaxValue is %d: such a record does not fit in MaxBytes %d", o.MaxValue, o.MaxBytes))
 	}
 	return &Memory{
-		epoch: rand.Text()[:epochLen], maxBytes: o.MaxBytes, maxValue: min(limit, longest), records: map[string]*record{},
+		epoch: rand.Text()[:epochLen], maxBytes: o.MaxBytes, maxValue: min(limit, longest), records: map[string]*record{}, due: map[*record]time.Time{},
 	}
 }
 
@@ -83,67 +88,129 @@ func (m *Memory) Scope() Scope { return Process }
 
 // Epoch returns a name of this Memory alone.
 func (m *Memory) Epoch(ctx context.Context) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.epoch, ctx.Err()
+}
+
+// Reached implements [Marker].
+func (m *Memory) Reached(epoch string) Revision {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if epoch != m.epoch {
+		return 0
+	}
+	return m.last
 }
 
 // Create implements [Store].
 func (m *Memory) Create(ctx context.Context, key Key, value []byte, ttl time.Duration) (Revision, error) {
-	if err := m.admitWrite(ctx, key, value, ttl); err != nil {
-		return 0, err
-	}
-	now := time.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep(now, 0)
-	if r := m.live(key.Name, now); r != nil {
-		return 0, &ExistsError{bytes.Clone(r.value), r.revision}
-	}
-	if old := m.records[key.Name]; old != nil { // expired, and not swept yet
-		m.remove(old)
-	}
-	size := len(key.Name) + len(value) + perRecord
-	if m.sweep(now, size); size > m.maxBytes-m.bytes {
-		return 0, ErrFull
-	}
-	m.last++
-	r := &record{name: key.Name, value: bytes.Clone(value), revision: m.last, expires: now.Add(ttl)}
-	m.records[r.name] = r
-	heap.Push(&m.due, r)
-	m.bytes += size
-	return r.revision, nil
+	return m.Schedule(ctx, key, 0, value, ttl, time.Time{})
 }
 
 // Update implements [Store].
 func (m *Memory) Update(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration) (Revision, error) {
-	if err := m.admitWrite(ctx, key, value, ttl); err != nil {
+	if at == 0 { // which no record has, and Create takes for none
+		at = math.MaxUint64
+	}
+	return m.Schedule(ctx, key, at, value, ttl, time.Time{})
+}
+
+// Schedule implements [Scheduler].
+func (m *Memory) Schedule(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration, due time.Time) (Revision, error) {
+	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
 		return 0, err
 	}
 	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.live(key.Name, now)
-	if r == nil || r.revision != at {
-		return 0, ErrConflict
+	if err := m.knows(ctx, key); err != nil {
+		return 0, err
 	}
-	more := len(value) - len(r.value)
-	if m.sweep(now, more); more > 0 && more > m.maxBytes-m.bytes {
-		return 0, ErrFull
+	if m.last < key.After { // its key is of this epoch, and no revision is lost here
+		m.ended++
+		m.epoch = EpochOf(Contents(m.epoch), strconv.Itoa(m.ended))
+		return 0, ErrForgotten
+	}
+	write := m.update
+	if at == 0 {
+		write = m.create
+	}
+	r, err := write(key.Name, at, value, now)
+	if err != nil {
+		return 0, err
 	}
 	m.last++
 	r.value, r.revision, r.expires = bytes.Clone(value), m.last, now.Add(ttl)
-	heap.Fix(&m.due, r.index)
-	m.bytes += more
+	heap.Fix(&m.expiry, r.index)
+	delete(m.due, r)
+	if !due.IsZero() {
+		m.due[r] = due
+	}
 	r.announce()
 	return r.revision, nil
 }
 
-// Get implements [Store]. It never lags.
-func (m *Memory) Get(ctx context.Context, key Key) ([]byte, Revision, error) {
-	if err := m.admit(ctx, key); err != nil {
-		return nil, 0, err
+func (m *Memory) create(name string, _ Revision, value []byte, now time.Time) (*record, error) {
+	m.sweep(now, 0)
+	if r := m.live(name, now); r != nil {
+		return nil, &ExistsError{bytes.Clone(r.value), r.revision}
+	}
+	if old := m.records[name]; old != nil { // expired, and not swept yet
+		m.remove(old)
+	}
+	size := len(name) + len(value) + perRecord
+	if m.sweep(now, size); size > m.maxBytes-m.bytes {
+		return nil, ErrFull
+	}
+	r := &record{name: name, expires: now}
+	m.records[name] = r
+	heap.Push(&m.expiry, r)
+	m.bytes += size
+	return r, nil
+}
+
+func (m *Memory) update(name string, at Revision, value []byte, now time.Time) (*record, error) {
+	r := m.live(name, now)
+	if r == nil || r.revision != at {
+		return nil, ErrConflict
+	}
+	more := len(value) - len(r.value)
+	if m.sweep(now, more); more > 0 && more > m.maxBytes-m.bytes {
+		return nil, ErrFull
+	}
+	m.bytes += more
+	return r, nil
+}
+
+// Due implements [Scheduler].
+func (m *Memory) Due(ctx context.Context, before time.Time, n int) ([]Key, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	var due []*record
+	for r, at := range m.due {
+		if at.Before(before) && m.live(r.name, time.Now()) != nil {
+			due = append(due, r)
+		}
+	}
+	slices.SortFunc(due, func(a, b *record) int { return m.due[a].Compare(m.due[b]) })
+	keys := make([]Key, min(len(due), n))
+	for i := range keys {
+		keys[i] = Key{Epoch: m.epoch, Name: due[i].name}
+	}
+	return keys, nil
+}
+
+// Get implements [Store]. It never lags.
+func (m *Memory) Get(ctx context.Context, key Key) ([]byte, Revision, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.admit(ctx, key); err != nil {
+		return nil, 0, err
+	}
 	r := m.live(key.Name, time.Now())
 	if r == nil {
 		return nil, 0, ErrNotFound
@@ -153,11 +220,12 @@ func (m *Memory) Get(ctx context.Context, key Key) ([]byte, Revision, error) {
 
 // Wait implements [Watcher]. It also returns when the record expires.
 func (m *Memory) Wait(ctx context.Context, key Key, at Revision) error {
+	now := time.Now()
+	m.mu.Lock()
 	if err := m.admit(ctx, key); err != nil {
+		m.mu.Unlock()
 		return err
 	}
-	m.mu.Lock()
-	now := time.Now()
 	r := m.live(key.Name, now)
 	if r == nil || r.revision > at {
 		m.mu.Unlock()
@@ -181,9 +249,9 @@ func (m *Memory) Wait(ctx context.Context, key Key, at Revision) error {
 func (m *Memory) Sweep(ctx context.Context) (left bool, err error) {
 	for now := time.Now(); ctx.Err() == nil; {
 		m.mu.Lock()
-		before := len(m.due)
+		before := len(m.expiry)
 		m.sweep(now, 0)
-		after := len(m.due)
+		after := len(m.expiry)
 		m.mu.Unlock()
 		if before-after < sweepAtOnce {
 			return after > 0, nil
@@ -192,15 +260,7 @@ func (m *Memory) Sweep(ctx context.Context) (left bool, err error) {
 	return true, ctx.Err()
 }
 
-// admitWrite returns why a write cannot begin.
-func (m *Memory) admitWrite(ctx context.Context, key Key, value []byte, ttl time.Duration) error {
-	if err := CheckWrite(key, value, m.maxValue, ttl); err != nil {
-		return err
-	}
-	return m.knows(ctx, key)
-}
-
-// admit returns why a read cannot begin.
+// admit returns why a read cannot begin. The caller holds m.mu.
 func (m *Memory) admit(ctx context.Context, key Key) error {
 	if err := key.Check(); err != nil {
 		return err
@@ -208,7 +268,8 @@ func (m *Memory) admit(ctx context.Context, key Key) error {
 	return m.knows(ctx, key)
 }
 
-// knows returns an error if the operation is over, or if the key is of another store.
+// knows returns an error if the operation is over, or if the key is of another store. The
+// caller holds m.mu.
 func (m *Memory) knows(ctx context.Context, key Key) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -229,17 +290,18 @@ func (m *Memory) live(name string, now time.Time) *record {
 // sweep removes expired records: a few, and as many more as it takes to make
 // room for so many bytes.
 func (m *Memory) sweep(now time.Time, room int) {
-	for removed := 0; len(m.due) > 0 && !now.Before(m.due[0].expires); removed++ {
+	for removed := 0; len(m.expiry) > 0 && !now.Before(m.expiry[0].expires); removed++ {
 		if removed >= sweepAtOnce && room <= m.maxBytes-m.bytes {
 			return
 		}
-		m.remove(m.due[0])
+		m.remove(m.expiry[0])
 	}
 }
 
 func (m *Memory) remove(r *record) {
-	heap.Remove(&m.due, r.index)
+	heap.Remove(&m.expiry, r.index)
 	delete(m.records, r.name)
+	delete(m.due, r)
 	m.bytes -= len(r.name) + len(r.value) + perRecord
 	r.announce()
 }

@@ -49,16 +49,20 @@ import (
 // A store keeps no reference to a value it is given, and a value it returns
 // belongs to the caller. A value may be empty and may hold any bytes.
 type Store interface {
-	// Epoch returns the name of the store's present contents. It is chosen at
-	// random when the store is empty, and lost with the records: a store that
-	// was wiped has another epoch. It is the same for every process that uses
-	// the store. A caller keeps it and passes it on in each [Key].
+	// Epoch returns the name of the store's present incarnation: its contents,
+	// chosen at random when the store is empty, and the life they have had since.
+	// A store that was wiped has another epoch, and so has one that may have lost
+	// acknowledged writes: a standby that was promoted, a backup that was restored.
+	// Epochs of the same contents are [Kin]. The epoch is the same for every process
+	// that uses the store. A caller keeps it and passes it on in each [Key].
 	//
 	// Epoch asks the backend each time it is called. It begins an epoch if the
 	// backend has none.
 	Epoch(ctx context.Context) (string, error)
 
-	// Create makes a record that expires after ttl, and returns its revision.
+	// Create makes a record that expires after ttl, and returns its revision. A record has
+	// expired when the clocks of the backend and of the caller both say so: a clock that is
+	// ahead for a while must not let a round run again.
 	//
 	// It fails with [ErrForgotten] if the key's epoch is not the store's, with
 	// [ErrExists] if there is such a record, with [ErrTooLarge] if the value
@@ -113,10 +117,33 @@ type Sweeper interface {
 	Sweep(ctx context.Context) (left bool, err error)
 }
 
+// A Scheduler is a [Store] that also finds records by a time that their writer gave them,
+// such as that of a call to which nobody came back. Records without one cost nothing.
+type Scheduler interface {
+	// Schedule is Create at revision 0, and Update at any other, of a record that Due finds
+	// once the time due has come. An Update that does not schedule it again takes that back.
+	Schedule(ctx context.Context, key Key, at Revision, value []byte, ttl time.Duration, due time.Time) (Revision, error)
+
+	// Due returns up to n keys, in the present epoch, of records that are due before a time,
+	// the earliest first. It may lag as Get does, and names each record until it is written
+	// again or expires: who acts on one claims it with an Update first.
+	Due(ctx context.Context, before time.Time, n int) ([]Key, error)
+}
+
+// A Marker is a [Store] that knows how far it has come. Whoever keeps an epoch, such as the
+// state of a call, keeps this revision with it, and returns both in a [Key].
+type Marker interface {
+	// Reached returns the largest revision that this handle has seen in an epoch, 0 for none.
+	// It asks nobody.
+	Reached(epoch string) Revision
+}
+
 // A Revision numbers the writes of a store. Within an epoch no two writes have
 // the same, whatever their keys and even if the record expired in between, and
-// a later write of a key has the larger one. So an Update at a revision is
-// fenced: it cannot touch what somebody else wrote meanwhile. Zero is none.
+// a write that begins after another has ended has the larger one. So an Update at a
+// revision is fenced: it cannot touch what somebody else wrote meanwhile. And a write
+// whose revision is not larger than one that was seen before proves that the store has
+// lost writes, which ends the epoch: see [Key.After]. Zero is none.
 type Revision uint64
 
 // Scope says who shares the records of a store.

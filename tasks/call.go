@@ -16,7 +16,7 @@ import (
 func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	p, w := *req.Params, m.wayOf(ctx, next, req)
 	own, named := m.o.Policy[p.Name]
-	policy := rendezvous.TaskPolicy{AtOnce: own.AtOnce, After: own.After}
+	policy, kept := rendezvous.TaskPolicy{AtOnce: own.AtOnce, After: own.After}, false
 	if !named && p.RequestState == "" {
 		// The engine answers with a state before it enters the handler, if that has a policy.
 		first := &round{TaskRound: rendezvous.NewTaskRound()}
@@ -25,11 +25,11 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 		if err != nil || !ok || !first.knowsItsPolicy() {
 			return res, err
 		}
-		p.RequestState, policy = begun.RequestState, first.Policy()
+		p.RequestState, policy, kept = begun.RequestState, first.Policy(), first.Kept()
 	}
 	engine := !named
 	if policy.AtOnce {
-		if res := m.create(ctx, w, &p, engine, nil); res != nil {
+		if res := m.create(ctx, w, &p, engine, kept, nil); res != nil {
 			return res, nil
 		}
 		policy = rendezvous.TaskPolicy{} // no place for a task
@@ -78,7 +78,7 @@ func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, po
 			return out.res, out.err
 		default:
 		}
-		if res := m.create(ctx, w, p, engine, r); res != nil {
+		if res := m.create(ctx, w, p, engine, r.Kept(), r); res != nil {
 			return res, nil
 		}
 	}
@@ -86,7 +86,7 @@ func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, po
 
 // create makes a task of a call, whose round may run already. It is nil where there is no
 // place for a task, or the store does not take it: the call goes on in its request then.
-func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, engine bool, running *round) mcp.Result {
+func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, engine, kept bool, running *round) mcp.Result {
 	principal, err := m.sender(ctx, &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra})
 	if err != nil {
 		return nil
@@ -97,7 +97,7 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 	}
 	now := time.Now()
 	rec := &record{
-		Principal: principal, Name: p.Name, Arguments: p.Arguments, Engine: engine, State: p.RequestState,
+		Principal: principal, Name: p.Name, Arguments: p.Arguments, Engine: engine, Kept: kept, State: p.RequestState,
 		Status: working, Created: now, Updated: now, Expires: now.Add(m.o.TTL), Holder: newHolder(),
 	}
 	if rec.Meta, err = json.Marshal(p.Meta); err != nil {

@@ -111,6 +111,8 @@ type Manager struct {
 	shared   bool // other processes may work on the tasks
 	lease    time.Duration
 	patience time.Duration
+	looks    looks
+	looking  sync.WaitGroup
 	ids      sealer
 	records  *mrtr.Sealer // nil where the records do not leave the process
 	seen     sighting.Log[store.Key, store.Revision]
@@ -206,23 +208,40 @@ var errClosing = errors.New("the server is shutting down")
 // closing bounds how long Close waits for handlers.
 const closing = 10 * time.Second
 
-// Close lets go of the tasks that run here: their rounds are cancelled as a request is whose
-// client hangs up, and with a store that others share the next poll at another instance goes
-// on with them. It waits 10 seconds at most.
-func (m *Manager) Close() error {
+// Drain begins no round of a task any more, and waits for those that run here as long as ctx
+// allows. Then it calls Close.
+func (m *Manager) Drain(ctx context.Context) error {
+	select {
+	case <-m.retire():
+	case <-ctx.Done():
+	}
+	return m.Close()
+}
+
+// retire begins no round any more. The channel is closed when none runs.
+func (m *Manager) retire() (ended <-chan struct{}) {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
-	m.stop(errClosing)
-	ended := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		m.ending.Wait()
-		close(ended)
+		close(done)
 	}()
+	return done
+}
+
+// Close cancels the rounds that run here, as a request is cancelled whose client hangs up. With a
+// store that others share, the next poll at another instance goes on with those whose rounds are
+// kept; of any other nobody knows what it has done. It waits 10 seconds at most.
+func (m *Manager) Close() error {
+	ended := m.retire()
+	m.stop(errClosing)
 	late := time.NewTimer(closing)
 	defer late.Stop()
 	select {
 	case <-ended:
+		m.looking.Wait()
 		return nil
 	case <-late.C:
 		return errors.New("tasks: Close: handlers still run 10s after their cancellation")

@@ -76,14 +76,18 @@ func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, erro
 
 // rescue takes over a task that somebody should work on and nobody does.
 func (m *Manager) rescue(ctx context.Context, key store.Key, r *record, at store.Revision, w *way) {
-	if !m.abandoned(key, r, at) {
-		return
+	if !m.abandoned(key, r, at) || m.takeOver(ctx, key, r, w) != nil {
+		m.lookAgain(key, r, at, w)
 	}
+}
+
+// takeOver goes on with a task that its holder has left.
+func (m *Manager) takeOver(ctx context.Context, key store.Key, r *record, w *way) error {
 	silent := r.Holder
 	mine := false
 	r, at, err := m.change(ctx, key, func(r *record) bool {
 		mine = r.Status == working && r.Holder == silent
-		if mine && !r.Engine && r.Round == 0 { // nobody knows what its first round has done
+		if mine && !r.Kept && silent != "" { // a holder that lets go has not begun its round
 			mine = false
 			r.Error = marshal(wireError(errCutOff))
 			r.end(failed, errCutOff.Error())
@@ -97,6 +101,7 @@ func (m *Manager) rescue(ctx context.Context, key store.Key, r *record, at store
 	if err == nil && mine {
 		m.start(key, r, at, w, nil)
 	}
+	return err
 }
 
 var errCutOff = errors.New("the server that ran this call was cut off, and nobody knows what the call has done")
@@ -161,31 +166,6 @@ func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 		run.stop()
 		return nil
 	}
-	if m.rescue(ctx, key, r, at, w); m.shared && r.Status == working {
-		m.rescueLater(key, w)
-	}
+	m.rescue(ctx, key, r, at, w)
 	return nil
-}
-
-// rescueLater looks after a task that was cancelled while another instance held it, since who
-// cancels need not come again: if that instance says nothing for a lease, the task ends here.
-func (m *Manager) rescueLater(key store.Key, w *way) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return
-	}
-	m.ending.Add(1)
-	go func() {
-		defer m.ending.Done()
-		for sleep(m.ctx, m.lease) {
-			r, at, err := m.load(m.ctx, key)
-			switch {
-			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten), err == nil && !m.abandoned(key, r, at):
-				return
-			case err == nil:
-				m.rescue(m.ctx, key, r, at, w)
-			}
-		}
-	}()
 }

@@ -25,6 +25,9 @@ type record struct {
 	// Engine: the handler's state is there before the handler is entered, and it can be
 	// told that its call ends.
 	Engine bool `json:"engine,omitempty"`
+	// Kept: a round that was cut off can be asked for again. Of any other nobody knows what it
+	// has done.
+	Kept bool `json:"kept,omitempty"`
 
 	State   string                     `json:"state,omitempty"`   // of the next request to the handler
 	Answers map[string]json.RawMessage `json:"answers,omitempty"` // that go with it

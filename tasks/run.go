@@ -199,10 +199,14 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 			return out, true
 		case <-t.m.ctx.Done():
 			r.cancel(context.Cause(t.m.ctx))
-			if out = <-r.done; !out.isError() {
+			switch out = <-r.done; {
+			case !out.isError():
 				return out, true
+			case !t.rec.Kept && !isRetryable(out.err): // what it answers to our cancelling says nothing
+				t.fail(errCutOff)
+			default:
+				t.letGo()
 			}
-			t.letGo()
 			return out, false
 		case <-t.cancelled: // the record says so too
 			t.rec.Cancel = true

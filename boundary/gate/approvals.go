@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -48,30 +46,31 @@ func (g *Gate) newApprovals() (*approvals, error) {
 
 // approved is the record: when each call was approved, in milliseconds.
 type approved struct {
-	Tool int64            `json:"tool,omitempty"` // with any arguments
-	Args map[string]int64 `json:"args,omitempty"` // by their digest
+	Title string           `json:"title,omitempty"` // that the user read: another one is another tool's
+	Tool  int64            `json:"tool,omitempty"`  // with any arguments
+	Args  map[string]int64 `json:"args,omitempty"`  // by their digest
 }
 
 // maxArguments bounds the arguments of a record. The oldest make room.
 const maxArguments = 100
 
 // has reports whether a call needs no question. If the store cannot tell, it does need one.
-func (m *approvals) has(ctx context.Context, principal string, p *mcp.CallToolParamsRaw) bool {
+func (m *approvals) has(ctx context.Context, principal string, call *attempt) bool {
 	if m == nil || principal == "" {
 		return false
 	}
-	arguments, ok := digest(p.Arguments)
+	arguments, ok := digest(call.req.Params.Arguments)
 	if !ok {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	key, err := m.key(ctx, principal, p.Name)
+	key, err := m.key(ctx, principal, call.tool.Name)
 	if err != nil {
 		return false
 	}
 	a, _, err := m.load(ctx, key)
-	if err != nil {
+	if err != nil || a.Title != title(call.tool) {
 		return false
 	}
 	at := a.Tool
@@ -82,13 +81,16 @@ func (m *approvals) has(ctx context.Context, principal string, p *mcp.CallToolPa
 }
 
 // grant remembers a call. If the store does not take it, the user is asked again next time.
-func (m *approvals) grant(ctx context.Context, principal string, p *mcp.CallToolParamsRaw) {
-	arguments, ok := digest(p.Arguments)
+func (m *approvals) grant(ctx context.Context, principal string, call *attempt) {
+	arguments, ok := digest(call.req.Params.Arguments)
 	if !ok {
 		return
 	}
-	_ = m.change(ctx, principal, p.Name, func(a *approved) {
+	_ = m.change(ctx, principal, call.tool.Name, func(a *approved) {
 		now := time.Now().UnixMilli()
+		if own := title(call.tool); a.Title != own {
+			*a = approved{Title: own}
+		}
 		if !m.PerArguments {
 			a.Tool = now
 			return

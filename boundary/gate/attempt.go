@@ -33,7 +33,7 @@ func (g *Gate) serve(ctx context.Context, a *attempt) (mcp.Result, error) {
 	p := a.req.Params
 	if principal, err := g.rt.Sender(ctx, a.req); err == nil { // else the handler refuses it
 		if p.RequestState == "" {
-			if g.approvals.has(ctx, principal, p) {
+			if g.approvals.has(ctx, principal, a) {
 				return g.forward(ctx, a, principal, "", p.InputResponses)
 			}
 		} else if state, err := g.passes.Open(g.binding(a, principal), p.RequestState); err == nil {
@@ -65,7 +65,7 @@ func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessa
 		return nil, nil, err
 	}
 	if said.Remember && lasting {
-		g.approvals.grant(ctx, c.Principal(), a.req.Params)
+		g.approvals.grant(ctx, c.Principal(), a)
 	}
 	res, err := g.forward(ctx, a, c.Principal(), "", nil)
 	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == callerror.CodeNotBegun {
@@ -110,10 +110,13 @@ func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string,
 	return &made, err
 }
 
-// binding ties an approval to its call.
+// binding ties an approval to its call, and to the words in which the call is asked about: a tool
+// that was replaced under its name meanwhile is another one.
 func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
+	var words string
+	mrtr.Guard(func() { words = g.o.Message(a.tool, a.req.Params.Arguments) })
 	return statecodec.Binding{
-		Method: toolsCall, Target: a.req.Params.Name, Arguments: a.req.Params.Arguments,
+		Method: toolsCall, Target: strconv.Quote(a.req.Params.Name) + words, Arguments: a.req.Params.Arguments,
 		Principal: principal, Audience: g.o.Audience,
 	}
 }

@@ -43,7 +43,7 @@ func ExampleInstall() {
 	// tool:  deleting draft.txt
 	// agent: deleted
 	// user:  Allow the call of "Delete a file" (delete)?
-	// user:  path: "/etc\nand draft.txt"
+	// user:  path: "/etc\u000aand draft.txt"
 	// agent: Stopped: the user did not approve the call of "delete", and it was not made.
 }
 

@@ -7,7 +7,9 @@
 // approve, the tool is not called. Modern clients are asked by a round trip, legacy ones over
 // their session, and a task in the task. A client that cannot be asked is refused.
 //
-// An approval is for one call: this tool, these arguments, this principal. If it comes again,
+// An approval is for one call, in the words that were read: this tool, these arguments, this
+// principal. A tool that is replaced under its name by one of another title, or of which
+// [Options.Message] says something else, is asked about anew. If the approval comes again,
 // it gets the first result with a store, and without one an error from the instance that made
 // the call. A tool with questions of its own asks them afterwards, and what a repeat of those
 // rounds does is up to the tool. The gate trusts the client to ask its user.

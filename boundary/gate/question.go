@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/plaintext"
 )
 
 // questionKey is the key of the gate's question. Its dot keeps it apart from those of tools.
@@ -62,17 +63,15 @@ const (
 )
 
 // Describe asks for a call in words: the tool's title and name, and a line for each value in
-// the arguments, those at the top first. All of it is quoted, so that no argument can look
+// the arguments, those at the top first, and before them those that the tool's schema names,
+// of which none is left out. All of it is quoted, so that no argument can look
 // like a line of the question: line breaks, control and bidirectional characters, characters
 // that show nothing, and runs of spaces appear as escapes. A long text is cut in its middle,
 // so that padding hides neither end, and values beyond the 20th are counted.
 //
 // An Options.Message that hides a secret replaces it in the arguments, and calls Describe.
 func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
-	title := tool.Title
-	if title == "" && tool.Annotations != nil {
-		title = tool.Annotations.Title
-	}
+	title := title(tool)
 	var b strings.Builder
 	if b.WriteString("Allow the call of "); title != "" && title != tool.Name {
 		b.WriteString(quoted(title, maxName) + " (" + plain(tool.Name) + ")?")
@@ -87,13 +86,20 @@ func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
 	if _, ok := value.(map[string]any); !ok {
 		root.path = "arguments"
 	}
+	names := named(tool.InputSchema)
 	for queue := []argument{root}; len(queue) > 0; queue = queue[1:] {
 		next := queue[0]
 		if inside := next.inside(); len(inside) > 0 {
+			if next.path == "" { // by the order in which they have to be seen
+				for i := range inside {
+					inside[i].named = names[inside[i].path]
+				}
+				slices.SortStableFunc(inside, func(a, b argument) int { return order(a.named) - order(b.named) })
+			}
 			queue = append(queue, inside...)
 		} else if next.path == "" { // there are none
 			break
-		} else if lines == maxLines || utf8.RuneCountInString(next.path) > maxPath {
+		} else if !next.named && (lines >= maxLines || utf8.RuneCountInString(next.path) > maxPath) {
 			more++
 		} else {
 			lines++
@@ -104,6 +110,14 @@ func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
 		fmt.Fprintf(&b, "\nnot shown: %d values", more)
 	}
 	return b.String()
+}
+
+// title is a tool's title as people read it.
+func title(tool *mcp.Tool) string {
+	if tool.Title == "" && tool.Annotations != nil {
+		return tool.Annotations.Title
+	}
+	return tool.Title
 }
 
 // decoded reads arguments, and keeps the digits of numbers. Absent ones are none.
@@ -120,6 +134,28 @@ func decoded(arguments json.RawMessage) (value any, ok bool) {
 type argument struct {
 	path  string
 	value any
+	named bool // at the top, by the tool's schema
+}
+
+// named are the properties of a schema, by their paths.
+func named(schema any) map[string]bool {
+	var s struct{ Properties map[string]json.RawMessage }
+	text, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	names := map[string]bool{}
+	for name := range s.Properties {
+		names[plain(name)] = err == nil
+	}
+	return names
+}
+
+func order(named bool) int {
+	if named {
+		return 0
+	}
+	return 1
 }
 
 // inside are the values that a value consists of.
@@ -131,11 +167,11 @@ func (a argument) inside() (all []argument) {
 			if a.path != "" {
 				path = a.path + "." + path
 			}
-			all = append(all, argument{path, v[name]})
+			all = append(all, argument{path: path, value: v[name]})
 		}
 	case []any:
 		for i, item := range v {
-			all = append(all, argument{a.path + "[" + strconv.Itoa(i) + "]", item})
+			all = append(all, argument{path: a.path + "[" + strconv.Itoa(i) + "]", value: item})
 		}
 	}
 	return all
@@ -147,7 +183,7 @@ func shown(value any) string {
 	case string:
 		return quoted(v, maxValue)
 	case json.Number:
-		digits, note := ends(v.String(), maxValue)
+		digits, note := plaintext.Ends(v.String(), maxValue)
 		return digits + note
 	case map[string]any:
 		return "{}"
@@ -170,63 +206,6 @@ func plain(name string) string {
 
 // quoted is a text in quotation marks, with everything in it visible.
 func quoted(text string, limit int) string {
-	shown, note := ends(text, limit)
+	shown, note := plaintext.Ends(text, limit)
 	return `"` + shown + `"` + note
-}
-
-// ends is a text with everything in it visible. If it is too long, these are its two ends, and
-// a note of its length.
-func ends(text string, limit int) (shown, note string) {
-	head, rest := beginning(text, limit)
-	if rest == "" {
-		return head, ""
-	}
-	head, rest = beginning(text, limit*2/3)
-	tail, room, last := "", limit/3, rune(0)
-	for rest != "" {
-		r, size := utf8.DecodeLastRuneInString(rest)
-		piece := visible(r, last)
-		if room -= utf8.RuneCountInString(piece); room < 0 {
-			break
-		}
-		tail, rest, last = piece+tail, rest[:len(rest)-size], r
-	}
-	return head + " … " + tail, fmt.Sprintf(" (cut: %d characters)", utf8.RuneCountInString(text))
-}
-
-// beginning is as much of a text as there is room for, and the rest of the text.
-func beginning(text string, room int) (shown, rest string) {
-	var b strings.Builder
-	last := rune(0)
-	for i, r := range text {
-		piece := visible(r, last)
-		if room -= utf8.RuneCountInString(piece); room < 0 {
-			return b.String(), text[i:]
-		}
-		b.WriteString(piece)
-		last = r
-	}
-	return b.String(), ""
-}
-
-// visible is a character as it is, or as an escape if it shows nothing, moves others, or ends
-// the quotation.
-func visible(r, beside rune) string {
-	switch {
-	case r == ' ' && beside == ' ':
-		return `\x20`
-	case r == '\'':
-		return "'"
-	case r == '"':
-		return `\"`
-	case unicode.In(r, unseen...):
-		return strings.Trim(strconv.QuoteRuneToASCII(r), "'")
-	}
-	return strings.Trim(strconv.QuoteRune(r), "'")
-}
-
-// unseen are characters that show nothing, and that strconv takes for printable ones.
-var unseen = []*unicode.RangeTable{
-	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
-	{R16: []unicode.Range16{{Lo: 0x2800, Hi: 0x2800, Stride: 1}}}, // a blank of Braille
 }

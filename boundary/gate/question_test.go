@@ -26,13 +26,13 @@ func TestDescribe(t *testing.T) {
 		{"a list", `["a",2]`, "\narguments[0]: \"a\"\narguments[1]: 2"},
 		{"no JSON", `{"a":`, "\nIts arguments cannot be read."},
 		{"sorted, with the top first", `{"z":{"a":true,"b":[]},"y":1.50,"n":null}`, "\nn: null\ny: 1.50\nz.a: true\nz.b: []"},
-		{"a line of its own", `{"a":"x\nforce: false\r\u0085\u2028\u2029y"}`, "\na: \"x\\nforce: false\\r\\u0085\\u2028\\u2029y\""},
+		{"a line of its own", `{"a":"x\nforce: false\r\u0085\u2028\u2029y"}`, "\na: \"x\\u000aforce: false\\u000d\\u0085\\u2028\\u2029y\""},
 		{"the end of the quotation", `{"a":"x\"\\y'"}`, "\na: \"x\\\"\\\\y'\""},
 		{"another direction", `{"a":"\u202egpj.exe\u2066\u200f"}`, "\na: \"\\u202egpj.exe\\u2066\\u200f\""},
 		{"nothing to see", `{"a":"p\u200ba\u00ady\u2060\ufeff\u3164\u115f\u034f\u2800\ufe0f\udb40\udc41"}`, "\na: \"p\\u200ba\\u00ady\\u2060\\ufeff\\u3164\\u115f\\u034f\\u2800\\ufe0f\\U000e0041\""},
-		{"escapes of a terminal", `{"a":"\u001b[2J\u009b1m\u0007\u0000"}`, "\na: \"\\x1b[2J\\u009b1m\\a\\x00\""},
-		{"runs of spaces, and others", `{"a":"x    y\u00a0\u3000"}`, "\na: \"x \\x20\\x20\\x20y\\u00a0\\u3000\""},
-		{"a name that is a line", `{"a: 1\nb":2,"":3}`, "\n\"\": 3\n\"a: 1\\nb\": 2"},
+		{"escapes of a terminal", `{"a":"\u001b[2J\u009b1m\u0007\u0000"}`, "\na: \"\\u001b[2J\\u009b1m\\u0007\\u0000\""},
+		{"runs of spaces, and others", `{"a":"x    y\u00a0\u3000"}`, "\na: \"x \\u0020\\u0020\\u0020y\\u00a0\\u3000\""},
+		{"a name that is a line", `{"a: 1\nb":2,"":3}`, "\n\"\": 3\n\"a: 1\\u000ab\": 2"},
 		{"a name that is a path", `{"a.b":1}`, "\n\"a.b\": 1"},
 		{"half a pair", `{"a":"\ud800"}`, "\na: \"\ufffd\""},
 		{"words of any script", `{"a":"Größe, 漢字, עברית, हिन्दी 👍"}`, "\na: \"Größe, 漢字, עברית, हिन्दी 👍\""},
@@ -45,8 +45,23 @@ func TestDescribe(t *testing.T) {
 			require.Equal(t, `Allow the call of "Wipe" (wipe)?`+tc.want, gate.Describe(tool, json.RawMessage(tc.arguments)))
 		})
 	}
+	tool.InputSchema = json.RawMessage(`{"type":"object","properties":{"force":{},"amount":{}}}`)
+	padding := `{"a":""`
+	for i := range 30 {
+		padding += fmt.Sprintf(`,"a%d":%d`, i, i)
+	}
+	shown := gate.Describe(tool, json.RawMessage(padding+`,"force":true,"amount":500}`))
+	require.Contains(t, shown, "(wipe)?\namount: 500\nforce: true\na: ", "what the schema names comes first")
+	require.Contains(t, shown, "not shown: 13 values")
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"a%d":%d`, i, i)
+	}
+	all := "{" + strings.Join(many, ",") + "}"
+	tool.InputSchema = json.RawMessage(`{"properties":` + all + `}`)
+	require.NotContains(t, gate.Describe(tool, json.RawMessage(all)), "not shown", "it names them all")
 	require.Equal(t, "Allow the call of wipe?", gate.Describe(&mcp.Tool{Name: "wipe", Title: "wipe"}, nil))
-	require.Equal(t, `Allow the call of "A\nB" ("x\u202e")?`, gate.Describe(&mcp.Tool{Name: "x\u202e", Annotations: &mcp.ToolAnnotations{Title: "A\nB"}}, nil))
+	require.Equal(t, `Allow the call of "A\u000aB" ("x\u202e")?`, gate.Describe(&mcp.Tool{Name: "x\u202e", Annotations: &mcp.ToolAnnotations{Title: "A\nB"}}, nil))
 }
 
 // Padding does not push an argument at the top out of sight, and says how much it is.

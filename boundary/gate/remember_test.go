@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary/gate"
@@ -90,6 +93,41 @@ func TestDoNotAskAgain(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A tool that is replaced under its name by one that says something else has none of the approvals
+// of the other: that of a question still open, that of a call with questions of its own, and the
+// lasting one.
+func TestAnApprovalBelongsToItsWords(t *testing.T) {
+	for kind, records := range stores {
+		s := newSite(t, setting{store: records(), gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
+		c := s.client(nil)
+		allowed := func(tool string) bool {
+			out := s.call(c, tool, nil, no)
+			s.called()
+			return len(out.Questions) == 0 || !strings.HasPrefix(out.Questions[0].Message, "Allow the call")
+		}
+		for _, tool := range []string{"asks", "wipe"} {
+			first, err := c.Send(t.Context(), wire.Request{Name: tool, Arguments: path{"/a"}})
+			require.NoError(t, err)
+			own := s.send(c, tool, "/a", first.State)
+			s.called()
+			open, err := c.Send(t.Context(), wire.Request{Name: tool, Arguments: path{"/b"}})
+			require.NoError(t, err)
+			s.call(c, tool, nil, forever)
+			require.True(t, allowed(tool), kind)
+
+			mcp.AddTool(s.server, &mcp.Tool{Name: tool, Title: "Wipe the disk"}, s.asks(nil))
+			again := s.send(c, tool, "/b", open.State)
+			require.Contains(t, string(again.Result), `Wipe the disk`, "asked in its own words")
+			require.False(t, allowed(tool), kind)
+			if own.State != "" {
+				require.EqualValues(t, jsonrpc.CodeInvalidParams, s.send(c, tool, "/a", own.State).Error.Code)
+			}
+			s.call(c, tool, nil, forever)
+			require.True(t, allowed(tool), kind)
+		}
 	}
 }
 

@@ -53,29 +53,33 @@ func TestReadIsBounded(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The conversations in testdata, NAME.json, are beside NAME.report with their findings and the
-// conversation repaired.
+// Behind each NAME.json of an archive is NAME.report: its findings, and it repaired.
 func TestGolden(t *testing.T) {
-	all := must(filepath.Glob("testdata/*.json"))(t)
-	require.NotEmpty(t, all, "no conversations in testdata")
-	for _, path := range all {
-		src := must(os.ReadFile(path))(t)
-		read := must(transcript.Read(strings.NewReader(string(src))))(t)
-		require.Equal(t, string(src), string(read.Bytes()), "reading and writing changes nothing")
-		wantStyle, _, _ := strings.Cut(filepath.Base(path), "-")
-		require.EqualValues(t, wantStyle, read.Style())
-		var report strings.Builder
-		for _, f := range read.Check() {
-			fmt.Fprintf(&report, "%v (at the end: %t)\n", f, f.AtEnd)
+	for file, style := range map[string]transcript.Style{"messages": transcript.Messages, "sampling": transcript.Sampling} {
+		file = filepath.Join("testdata", file+".txtar")
+		archive := string(must(os.ReadFile(file))(t))
+		var anew strings.Builder
+		require.NotEmpty(t, archive)
+		for section := range strings.SplitSeq("\n"+strings.TrimSuffix(archive, "\n"), "\n-- ") {
+			name, src, found := strings.Cut(section+"\n", ".json --\n")
+			if !found {
+				continue // a report, which is written anew
+			}
+			read := must(transcript.Read(strings.NewReader(src)))(t)
+			require.Equal(t, src, string(read.Bytes()), "reading and writing changes nothing")
+			require.Equal(t, style, read.Style())
+			fmt.Fprintf(&anew, "-- %s.json --\n%s-- %s.report --\n", name, src, name)
+			for _, f := range read.Check() {
+				fmt.Fprintf(&anew, "%v (at the end: %t)\n", f, f.AtEnd)
+			}
+			require.Equal(t, name == "clean" || name == "server-tools", len(read.Check()) == 0, name)
+			fixed, _ := read.Repair()
+			fmt.Fprintf(&anew, "%s\n", fixed.Bytes())
 		}
-		require.Equal(t, strings.Contains(path, "clean") || strings.Contains(path, "server-tools"), report.Len() == 0, path)
-		fixed, _ := read.Repair()
-		fmt.Fprintf(&report, "%s\n", fixed.Bytes())
-		golden := strings.TrimSuffix(path, ".json") + ".report"
 		if *update {
-			require.NoError(t, os.WriteFile(golden, []byte(report.String()), 0o644))
+			require.NoError(t, os.WriteFile(file, []byte(anew.String()), 0o644))
 		}
-		require.Equal(t, string(must(os.ReadFile(golden))(t)), report.String())
+		require.Equal(t, archive, anew.String())
 	}
 }
 

@@ -3,9 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,12 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
+var update = flag.Bool("update", false, "write testdata/runs.golden anew")
 
 // invocation is one run of the binary with its input.
 type invocation struct{ args, input string }
 
-// goldens are the files in testdata, each with the runs that it records.
+// goldens are the sections of testdata/runs.golden, each with the runs that it records.
 var goldens = map[string][]invocation{
 	"default":  {{"", ""}},
 	"smallest": {{"-style basic", ""}, {"-style multiround", ""}},
@@ -76,31 +77,30 @@ func (i invocation) transcript(t *testing.T) string {
 
 func TestGolden(t *testing.T) {
 	require.NotEmpty(t, goldens)
-	files, err := filepath.Glob("testdata/*.golden")
+	const file = "testdata/runs.golden"
+	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for _, file := range files {
-		require.Contains(t, goldens, strings.TrimSuffix(filepath.Base(file), ".golden"), "no run writes %s", file)
+	got := make([]string, len(goldens))
+	t.Run("all", func(t *testing.T) {
+		for i, name := range slices.Sorted(maps.Keys(goldens)) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				got[i] = "-- " + name + " --\n"
+				for _, run := range goldens[name] {
+					got[i] += run.transcript(t) + "\n"
+				}
+				for line := range strings.SplitSeq(got[i], "\n") {
+					require.LessOrEqual(t, utf8.RuneCountInString(line), widest[name == "compare"], "too wide: %s", line)
+				}
+				require.True(t, *update || strings.Contains(string(want)+"-- ", got[i]+"-- "), "%s\nif this change is intended: go test ./cmd/weather-demo -run TestGolden -update", got[i])
+			})
+		}
+	})
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(got, "")), 0o644))
+		return
 	}
-	for name, invocations := range goldens {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var transcripts []string
-			for _, i := range invocations {
-				transcripts = append(transcripts, i.transcript(t))
-			}
-			got := strings.Join(transcripts, "\n")
-			for _, line := range strings.Split(got, "\n") {
-				require.LessOrEqual(t, utf8.RuneCountInString(line), widest[name == "compare"], "too wide: %s", line)
-			}
-			file := filepath.Join("testdata", name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got, "if this change is intended: go test ./cmd/weather-demo -run TestGolden -update")
-		})
-	}
+	require.Equal(t, string(want), strings.Join(got, ""))
 }
 
 func TestEveryCommandHasAGoldenRun(t *testing.T) {

@@ -1,7 +1,10 @@
+// Package rendezvous is where packages meet that do not import each other: in the context of a
+// call, or by the server that both hold.
 package rendezvous
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -19,6 +22,7 @@ type TaskPolicy struct {
 type TaskRound struct {
 	declared chan struct{} // closed when policy is set
 	policy   TaskPolicy
+	kept     bool
 	declare  sync.Once
 	detached chan struct{}
 	detach   sync.Once
@@ -34,10 +38,11 @@ func NewTaskRound() *TaskRound {
 	return &TaskRound{declared: make(chan struct{}), detached: make(chan struct{})}
 }
 
-// Declare tells the policy of the round's handler.
-func (r *TaskRound) Declare(p TaskPolicy) {
+// Declare tells the policy of the round's handler, and whether its rounds are kept: then another
+// instance can ask for one that was cut off.
+func (r *TaskRound) Declare(p TaskPolicy, kept bool) {
 	r.declare.Do(func() {
-		r.policy = p
+		r.policy, r.kept = p, kept
 		close(r.declared)
 	})
 }
@@ -49,6 +54,16 @@ func (r *TaskRound) Declared() <-chan struct{} { return r.declared }
 func (r *TaskRound) Policy() TaskPolicy {
 	<-r.declared
 	return r.policy
+}
+
+// Kept reports whether the rounds of the call are known to be kept.
+func (r *TaskRound) Kept() bool {
+	select {
+	case <-r.declared:
+		return r.kept
+	default:
+		return false
+	}
 }
 
 // Detach makes the call a task from here on.
@@ -116,4 +131,24 @@ func WithTaskRound(ctx context.Context, r *TaskRound) context.Context {
 func TaskRoundOf(ctx context.Context) *TaskRound {
 	r, _ := ctx.Value(taskRoundKey{}).(*TaskRound)
 	return r
+}
+
+// Milliseconds is the unit of every duration in a log, with its thousandths.
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// RecorderKey is the context key of the boundary's call.
+type RecorderKey struct{}
+
+// A Recorder is the value of [RecorderKey]. Two layers would log the same call: the boundary,
+// which knows the call's end, and the observer inside it, which knows its round.
+type Recorder interface {
+	// AddToRecord gives attributes to the record that will tell of the call's end. It reports
+	// false where no such record will come, or it is written already.
+	AddToRecord(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool
+}
+
+// AddToRecord adds attributes to the record of the call of ctx, if one at this level will come.
+func AddToRecord(ctx context.Context, level slog.Level, attrs func() []slog.Attr) bool {
+	r, ok := ctx.Value(RecorderKey{}).(Recorder)
+	return ok && r.AddToRecord(ctx, level, attrs)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // labelsOf are the labels of each metric that was exported, without those that Prometheus adds
@@ -75,7 +77,7 @@ func panelQueries(t *testing.T) (all []string) {
 			Targets []struct{ Expr string }
 		}
 	}
-	require.NoError(t, json.Unmarshal(must(os.ReadFile("../../docs/alerts/dashboard.json"))(t), &board))
+	require.NoError(t, json.Unmarshal(fleet.Must(os.ReadFile("../../docs/alerts/dashboard.json"))(t), &board))
 	for _, p := range board.Panels {
 		require.NotEmpty(t, p.Targets, p.Title)
 		for _, target := range p.Targets {
@@ -88,7 +90,7 @@ func panelQueries(t *testing.T) (all []string) {
 
 // ruleQueries are those of the rules.
 func ruleQueries(t *testing.T) (all []string) {
-	text := string(must(os.ReadFile("../../docs/alerts/rules.yml"))(t))
+	text := string(fleet.Must(os.ReadFile("../../docs/alerts/rules.yml"))(t))
 	for _, m := range regexp.MustCompile(`(?s)expr: >\n(.*?)\n +(?:for|labels):`).FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.Join(strings.Fields(m[1]), " "))
 	}
@@ -127,7 +129,7 @@ func TestThePageIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(must(os.ReadFile("../../docs/alerts/rules.yml"))(t)), -1) {
+	for _, m := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(fleet.Must(os.ReadFile("../../docs/alerts/rules.yml"))(t)), -1) {
 		require.Contains(t, page, "`"+m[1]+"`")
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
@@ -93,7 +94,7 @@ func (f *site) start(name string) *instance {
 	})
 	require.NoError(f.t, err)
 	i.rt, err = mrtr.New(&mrtr.Options{
-		Listener: observe.With(i.observer), Store: f.store, State: &statecodec.Options{Keys: f.keys},
+		Listener: observe.With(i.observer), Durable: durable.In(f.store, nil), State: &statecodec.Options{Keys: f.keys},
 		Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
 	})
 	require.NoError(f.t, err)

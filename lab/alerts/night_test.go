@@ -90,7 +90,7 @@ func nightOf(t *testing.T) night {
 
 // turnAway makes requests that the transport refuses.
 func (i *instance) turnAway(t *testing.T) {
-	door := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return i.server }, &mcphttp.HandlerOptions{
+	door := fleet.Must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return i.server }, &mcphttp.HandlerOptions{
 		AllowedHosts: []string{"example.com"}, MaxMessageBytes: 1 << 10, MaxCallsPerPrincipal: 1, Refused: i.observer.Refused,
 	}))(t)
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refund","_meta":{}}}`
@@ -121,12 +121,4 @@ func (i *instance) turnAway(t *testing.T) {
 	require.Equal(t, 429, post("["+call+","+strings.Replace(call, `"id":1`, `"id":2`, 1)+"]"))
 	require.NoError(t, door.Shutdown(t.Context()))
 	require.Equal(t, 503, post(call))
-}
-
-func must[V any](v V, err error) func(*testing.T) V {
-	return func(t *testing.T) V {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // query is one of the page's: a sum, or the largest, of what a metric has by some labels.
@@ -171,6 +173,6 @@ func (q query) matches(s sample) bool {
 
 func readPage(t *testing.T) string {
 	t.Helper()
-	page := string(must(os.ReadFile("../../docs/alerts.md"))(t))
+	page := string(fleet.Must(os.ReadFile("../../docs/alerts.md"))(t))
 	return strings.ReplaceAll(page, `\|`, "|") // in a table
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // Whatever hostile clients send, no series and no span has it, and there are no more series than
@@ -82,7 +83,7 @@ func TestNothingThatAClientSendsIsALabel(t *testing.T) {
 			require.Less(t, len(line), 2<<10)
 		}
 	}
-	spans := must(json.Marshal(f.spans.GetSpans()))(t)
+	spans := fleet.Must(json.Marshal(f.spans.GetSpans()))(t)
 	require.Contains(t, string(spans), "it does not fit")
 	require.NotRegexp(t, "(?i)"+canary+"|"+named, string(spans))
 	require.Greater(t, len(f.spans.GetSpans()), clients)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/natsstore"
@@ -71,10 +72,14 @@ func BenchmarkRounds(b *testing.B) {
 }
 
 func rounds(b *testing.B, s store.Store) {
-	rt, err := mrtr.New(&mrtr.Options{Store: s, State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
-	if s != nil && s.Scope() == store.Process {
-		rt, err = mrtr.New(&mrtr.Options{Store: s})
+	opts := &mrtr.Options{}
+	if s != nil {
+		opts.Durable = durable.In(s, nil)
 	}
+	if s == nil || s.Scope() != store.Process {
+		opts.State = &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}
+	}
+	rt, err := mrtr.New(opts)
 	require.NoError(b, err)
 	defer rt.Close()
 	handler := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)

@@ -81,7 +81,7 @@ func newRawClient(way, url string, count *count, think func()) *rawClient {
 	c := &rawClient{count: count, think: think, sticks: way != "HTTP"}
 	opts := wire.Options{Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
 		think()
-		return fleet.Yes(confirm.Key())
+		return fleet.Yes(fleet.Question)
 	}}}
 	if way == "session" {
 		opts.Version = wire.Legacy
@@ -124,7 +124,7 @@ func (c *closingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (c *rawClient) call(ctx context.Context, style, name string) error {
-	r := wire.Request{Name: style, Arguments: order{name}}
+	r := wire.Request{Name: style, Arguments: fleet.Order{Order: name}}
 	for {
 		reply, err := c.send(ctx, r)
 		switch {
@@ -149,7 +149,7 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 			return nil
 		default:
 			c.think()
-			r.State, r.Responses = reply.State, map[string]any{confirm.Key(): fleet.Yes(confirm.Key())}
+			r.State, r.Responses = reply.State, map[string]any{fleet.Question: fleet.Yes(fleet.Question)}
 		}
 	}
 }
@@ -225,7 +225,7 @@ func (c *sdkClient) call(ctx context.Context, style, name string) error {
 		}
 		c.session = session
 	}
-	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: style, Arguments: order{name}})
+	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: style, Arguments: fleet.Order{Order: name}})
 	if err != nil {
 		c.close()
 		return toldByText(err)
@@ -290,7 +290,7 @@ func (d *driver) call(_ context.Context, style, name string) (err error) {
 		Text, Error string
 		IsError     bool
 	}
-	cell := map[string]any{"tool": style, "location": name, "answers": map[string]any{"pay": true}}
+	cell := map[string]any{"tool": style, "arguments": fleet.Order{Order: name}, "answers": map[string]any{fleet.Question: true}}
 	switch err := d.running.Call(cell, &reply); {
 	case err != nil:
 		return err

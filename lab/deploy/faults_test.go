@@ -108,7 +108,7 @@ func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed boo
 				})
 				defer client.close()
 				client.struck = &struck
-				end := endOf(client.call(ctx, style, style+"/"+way))
+				end := endOf(client.call(ctx, style, style+"-"+way))
 				mu.Lock()
 				defer mu.Unlock()
 				ends[way][end] = append(ends[way][end], style)
@@ -135,7 +135,7 @@ func struckBy(t *testing.T, strike func(*testing.T, *site), working, removed boo
 	}
 	for _, way := range ways { // the others go on
 		client := newRawClient(way, f.url, &count{}, func() {})
-		require.NoError(t, client.call(ctx, "journal", "after/"+way))
+		require.NoError(t, client.call(ctx, "journal", "after-"+way))
 		client.close()
 	}
 	words := map[string]string{}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,9 +108,6 @@ func (f *site) die(t *testing.T) {
 	f.cut()
 	require.NoError(t, f.web.Close())
 }
-
-// styleNames are the tools.
-var styleNames = slices.Sorted(maps.Keys((&shop{}).styles()))
 
 // balancer is a load balancer of the usual kind. It knows no names and no states: it sends a
 // request to one of the instances that were ready when it last looked, and to another one if

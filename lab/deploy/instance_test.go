@@ -19,9 +19,7 @@ import (
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
-	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
@@ -32,12 +30,11 @@ import (
 // job is what a process serves. It is in the environment of the process.
 type job struct {
 	Name    string
-	Address string        // at which it listens
-	Store   string        // the file of rounds
-	Key     string        // that seals states
-	Ledger  fleet.Ledger  // of effects
-	Effect  time.Duration // how long a charge takes
-	Gate    string        // the file for which a charge waits; none if empty
+	Address string       // at which it listens
+	Store   string       // the file of rounds
+	Key     string       // that seals states
+	Ledger  fleet.Ledger // of effects
+	Gate    string       // the file for which a charge waits; none if empty
 	Lease   time.Duration
 	Logged  bool
 }
@@ -60,8 +57,7 @@ func (j job) serve() error {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("instance", j.Name)
 	}
 	rt, err := mrtr.New(&mrtr.Options{
-		Store:    rounds,
-		Remember: &durable.Options{Lease: j.Lease, Patience: j.Lease / 5},
+		Durable:  durable.In(rounds, &durable.Options{Lease: j.Lease, Patience: j.Lease / 5}),
 		State:    &statecodec.Options{Keys: []statecodec.Key{key}, Instance: j.Name},
 		Listener: observe.With(observe.Log(logger)),
 	})
@@ -70,9 +66,8 @@ func (j job) serve() error {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, &mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(j.Name)})
-	shop := &shop{ledger: j.Ledger, effect: j.Effect, gate: j.Gate}
-	for name, style := range shop.styles() {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, style, nil))
+	for _, name := range styleNames {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, fleet.Find(name).Style(j.shop()), nil))
 	}
 	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
@@ -113,96 +108,21 @@ func (i *instance) replace(t *testing.T) *instance {
 	return start(t, i.job)
 }
 
-// order is the input of every tool, and receipt its result.
-type order struct {
-	Location string `json:"location"`
-}
-
-type receipt struct {
-	Paid string `json:"paid"`
-}
-
-var confirm = mrtr.Confirm("pay", "Pay?")
-
-// shop sells a seat: it holds it, asks whether to pay, and charges for it. A hold is
-// released if the call stops.
-type shop struct {
-	ledger fleet.Ledger
-	gate   string
-	effect time.Duration
-}
-
-func (s *shop) hold(_ context.Context, in order) (string, error) {
-	return in.Location, s.ledger.Enter("held", in.Location)
-}
-
-func (s *shop) release(in order) error { return s.ledger.Enter("released", in.Location) }
-
-// charge takes its time whatever happens.
-func (s *shop) charge(_ context.Context, in order) (receipt, error) {
-	if err := s.ledger.Enter("charging", in.Location); err != nil {
-		return receipt{}, err
-	}
-	time.Sleep(s.effect)
-	for s.gate != "" {
-		if _, err := os.Stat(s.gate); err == nil {
-			break
+// shop is what the instances sell by. An effect that begins is noted, and waits for the gate.
+func (j job) shop() *fleet.Shop {
+	return &fleet.Shop{Ledger: j.Ledger, Holds: true, Reach: func(order, place string) {
+		if place != fleet.InTheEffect {
+			return
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return receipt{in.Location}, s.ledger.Enter("charged", in.Location)
-}
-
-func (s *shop) linear(ctx context.Context, c *mrtr.Call, in order) (receipt, error) {
-	if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
-		return receipt{}, err
-	}
-	c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
-	if _, err := linear.Ask(ctx, c, confirm); err != nil {
-		return receipt{}, err
-	}
-	return mrtr.Once(ctx, c, "charge", func(ctx context.Context, _ string) (receipt, error) { return s.charge(ctx, in) })
-}
-
-// guarded has its effects in Once if noted is set. Else it asks before it does anything.
-func (s *shop) guarded(noted bool) mrtr.Style[order, receipt] {
-	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in order) (*mrtr.IncompleteResult, receipt, error) {
-		if noted {
-			if _, err := mrtr.Once(ctx, c, "hold", func(ctx context.Context, _ string) (string, error) { return s.hold(ctx, in) }); err != nil {
-				return nil, receipt{}, err
+		_ = j.Ledger.Enter("charging", order)
+		for j.Gate != "" {
+			if _, err := os.Stat(j.Gate); err == nil {
+				break
 			}
-			c.OnStop("hold", func(context.Context, string, error) error { return s.release(in) })
+			time.Sleep(10 * time.Millisecond)
 		}
-		if _, ok := mrtr.Answer(c, confirm); !ok {
-			return mrtr.Need(confirm), receipt{}, nil
-		}
-		if !noted {
-			out, err := s.charge(ctx, in)
-			return nil, out, err
-		}
-		out, err := mrtr.Once(ctx, c, "charge", func(ctx context.Context, _ string) (receipt, error) { return s.charge(ctx, in) })
-		return nil, out, err
-	})
+	}}
 }
 
-func (s *shop) steps() mrtr.Style[order, receipt] {
-	var list steps.List[order, receipt]
-	steps.Do(&list, "hold", func(ctx context.Context, at *steps.At[order], _ string) (string, error) { return s.hold(ctx, at.In) })
-	list.OnStop("hold", func(_ context.Context, at *steps.At[order], _ string, _ error) error { return s.release(at.In) })
-	steps.Always(&list, confirm)
-	paid := steps.Do(&list, "charge", func(ctx context.Context, at *steps.At[order], _ string) (receipt, error) { return s.charge(ctx, at.In) })
-	list.End(func(_ context.Context, at *steps.At[order]) (receipt, error) { return paid.Of(at), nil })
-	return list.MustBuild()
-}
-
-// styles are the tools.
-func (s *shop) styles() map[string]mrtr.Style[order, receipt] {
-	return map[string]mrtr.Style[order, receipt]{
-		"native":    s.guarded(false),
-		"once":      s.guarded(true),
-		"steps":     s.steps(),
-		"journal":   linear.Journal(s.linear),
-		"resumable": linear.Resumable(s.linear),
-		"coroutine": linear.Coroutine(s.linear),
-	}
-}
+// styleNames are the tools, rows of the fleet.
+var styleNames = []string{"coroutine", "journal", "native", "once", "resumable", "steps"}

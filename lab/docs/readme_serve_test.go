@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -23,7 +24,7 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	}
 	rt, err := mrtr.New(&mrtr.Options{
 		State:    &statecodec.Options{Keys: keys}, // statecodec.KeysFromEnv("MRTR_KEYS")
-		Store:    rounds,                          // sqlitestore.Open(ctx, "rounds.db", nil)
+		Durable:  durable.In(rounds, nil),         // sqlitestore.Open(ctx, "rounds.db", nil)
 		Listener: observe.With(observe.Log(slog.Default())),
 	})
 	if err != nil {
@@ -37,12 +38,17 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	})
 }
 
+// elsewhere is a memory store as if other processes shared it.
+type elsewhere struct{ *store.Memory }
+
+func (elsewhere) Scope() store.Scope { return store.Machine }
+
 // A server that is told to end at once ends without an error.
 func Example_serve() {
 	os.Setenv("MRTR_KEYS", statecodec.GenerateKey().Text())
 	defer os.Unsetenv("MRTR_KEYS")
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	fmt.Println(run(ctx, "127.0.0.1:0", nil, nil))
+	fmt.Println(run(ctx, "127.0.0.1:0", elsewhere{store.NewMemory(nil)}, nil))
 	// Output: <nil>
 }

@@ -157,10 +157,10 @@ func surveyGiven(questions []mrtr.Question[int], save func(int)) mrtr.Style[stru
 		answer := given.Always[struct{}](q)
 		answers, all = append(answers, answer), append(all, answer)
 	}
-	return given.All(func(_ context.Context, c *mrtr.Call, _ struct{}) (t total, err error) {
+	return given.All(func(_ context.Context, at *given.At[struct{}]) (t total, err error) {
 		for _, answer := range answers {
-			save(answer.Of(c))
-			t.Sum += answer.Of(c)
+			save(answer.Of(at))
+			t.Sum += answer.Of(at)
 		}
 		return t, nil
 	}, all...)

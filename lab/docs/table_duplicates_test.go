@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
@@ -80,11 +81,11 @@ func (v survivor) meets(t *testing.T, befalls incident) string {
 	audit, key := &options.Audit{}, statecodec.GenerateKey()
 	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
 	if befalls == sentTwiceRemembered {
-		opts = &mrtr.Options{Store: store.NewMemory(nil)}
+		opts = &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)}
 	}
 	var stopped lastStop // with which the last request has stopped
 	serving := func(tool maker, opts *mrtr.Options) *wire.Client {
-		opts.Observer = &stopped
+		opts.Listener = observe.With(&stopped)
 		return connected(t, opts, func(server *mcp.Server, rt *mrtr.Runtime) {
 			mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, tool(rt, audit))
 		})

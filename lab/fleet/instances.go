@@ -32,7 +32,7 @@ func NewInstances(t testing.TB) *Instances {
 
 // Start serves tools from a store until the test ends. Its faults are those of package fault.
 func (in *Instances) Start(t testing.TB, s store.Store, remember durable.Options, tools map[string]Row, reach func(order, place string)) (*mrtr.Runtime, *wire.Client) {
-	rt, server, err := newServer(&mrtr.Options{Store: s, Remember: &remember}, in.key, &Shop{Ledger: in.Ledger, Reach: reach}, tools)
+	rt, server, err := newServer(&mrtr.Options{Durable: durable.In(s, &remember)}, in.key, &Shop{Ledger: in.Ledger, Reach: reach}, tools)
 	fault.Check(err)
 	conn := fault.Must(wire.Connect(t.Context(), server, &wire.Options{Unrecorded: true}))
 	t.Cleanup(func() {

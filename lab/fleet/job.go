@@ -72,9 +72,9 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 	if j.Unsteady {
 		s = Tapped{Store: s, Around: unsteady}
 	}
-	opts := &mrtr.Options{Store: Tapped{Store: s, Around: trap.around}, Remember: &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries}}
+	opts := &mrtr.Options{Durable: durable.In(Tapped{Store: s, Around: trap.around}, &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries})}
 	if j.Takers != "" {
-		opts.Observer = taker(j.Takers)
+		opts.Listener = observe.With(taker(j.Takers))
 	}
 	rt, server, err := newServer(opts, j.Key, shop, tools)
 	if err != nil {

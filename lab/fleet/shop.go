@@ -11,6 +11,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/fault"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // Order is the input of the tool. Its text may say how the effect ends and how long it
@@ -49,6 +51,7 @@ type Shop struct {
 	Ledger Ledger
 	Reach  func(order, place string) // runs at each place; nil for nothing does
 	Mails  bool                      // there is a question behind the effect
+	Holds  bool                      // there is an effect before the question, undone if the call stops
 }
 
 func (s *Shop) reach(order, place string) {
@@ -136,15 +139,45 @@ func Judge(l Ledger, order string, a Answer) int {
 	return len(paid)
 }
 
+// Question is the key of the question before the payment.
+const Question = "pay"
+
 var (
-	mayPay  = mrtr.Confirm("pay", "Pay?")
+	mayPay  = mrtr.Confirm(Question, "Pay?")
 	mayMail = mrtr.Confirm("mail", "Mail the receipt?")
 )
 
+// hold notes that something is held for an order. It is released if the call stops.
+func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
+	if !s.Holds {
+		return nil
+	}
+	_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return order, s.Ledger.Enter("held", order) })
+	return err
+}
+
+// undoing is the style with the undo of hold.
+func (s *Shop) undoing(style mrtr.Style[Order, Receipt]) mrtr.Style[Order, Receipt] {
+	if !s.Holds {
+		return style
+	}
+	return style.OnStop(mrtr.UndoOf("hold", s.release))
+}
+
+func (s *Shop) release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+	if u.InDoubt {
+		return mrtr.ErrIndeterminate
+	}
+	return s.Ledger.Enter("released", u.Value)
+}
+
 type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
 
-func linear(shop *Shop, pay payment) linear.Func[Order, Receipt] {
+func reading(shop *Shop, pay payment) linear.Func[Order, Receipt] {
 	return func(ctx context.Context, c *mrtr.Call, in Order) (Receipt, error) {
+		if err := shop.hold(ctx, c, in.Order); err != nil {
+			return Receipt{}, err
+		}
 		if _, err := linear.Ask(ctx, c, mayPay); err != nil {
 			return Receipt{}, err
 		}
@@ -158,8 +191,14 @@ func linear(shop *Shop, pay payment) linear.Func[Order, Receipt] {
 	}
 }
 
-func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
+// guarded holds nothing above its question if nothing remembers that it did.
+func guarded(shop *Shop, remembers bool, pay payment) mrtr.Style[Order, Receipt] {
 	return mrtr.Native(func(ctx context.Context, c *mrtr.Call, in Order) (*mrtr.IncompleteResult, Receipt, error) {
+		if remembers {
+			if err := shop.hold(ctx, c, in.Order); err != nil {
+				return nil, Receipt{}, err
+			}
+		}
 		if _, ok := mrtr.Answer(c, mayPay); !ok {
 			return mrtr.Need(mayPay), Receipt{}, nil
 		}
@@ -175,13 +214,19 @@ func guarded(shop *Shop, pay payment) mrtr.Style[Order, Receipt] {
 	})
 }
 
-func steps(shop *Shop) mrtr.Style[Order, Receipt] {
+func stepwise(shop *Shop) mrtr.Style[Order, Receipt] {
 	var list steps.List[Order, Receipt]
 	at := func(name, place string) {
 		steps.Ask(&list, name, func(_ context.Context, at *steps.At[Order]) (mrtr.Question[string], error) {
 			shop.reach(at.In.Order, place)
 			return mrtr.Known(""), nil
 		})
+	}
+	if shop.Holds {
+		held := steps.Do(&list, "hold", func(_ context.Context, at *steps.At[Order], _ string) (string, error) {
+			return at.In.Order, shop.Ledger.Enter("held", at.In.Order)
+		})
+		steps.OnStop(&list, held, shop.release)
 	}
 	steps.Always(&list, mayPay)
 	at("before", BeforeTheEffect)
@@ -218,11 +263,15 @@ func again(*Shop) *mrtr.EffectOptions[Receipt] { return &mrtr.EffectOptions[Rece
 type linearStyle func(linear.Func[Order, Receipt]) mrtr.Style[Order, Receipt]
 
 func (style linearStyle) of(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
-	return func(shop *Shop) mrtr.Style[Order, Receipt] { return style(linear(shop, once(shop, opts))) }
+	return func(shop *Shop) mrtr.Style[Order, Receipt] {
+		return shop.undoing(style(reading(shop, once(shop, opts))))
+	}
 }
 
 func guards(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Style[Order, Receipt] {
-	return func(shop *Shop) mrtr.Style[Order, Receipt] { return guarded(shop, once(shop, opts)) }
+	return func(shop *Shop) mrtr.Style[Order, Receipt] {
+		return shop.undoing(guarded(shop, true, once(shop, opts)))
+	}
 }
 
 var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
@@ -230,14 +279,14 @@ var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
 // Rows are the ways of the tables.
 var Rows = []Row{
 	{Name: "native", Style: func(shop *Shop) mrtr.Style[Order, Receipt] {
-		return guarded(shop, func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
+		return guarded(shop, false, func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error) {
 			return shop.Pay(ctx, order, c.ID())
 		})
 	}},
 	{Name: "once", Style: guards(nil)},
 	{Name: "once + InterruptedAgain", Opts: interrupted, Style: guards(nil)},
 	{Name: "coroutine", Style: linearStyle(linear.Coroutine[Order, Receipt]).of(nil)},
-	{Name: "steps", Style: steps},
+	{Name: "steps", Style: stepwise},
 	{Name: "journal", Style: linearStyle(linear.Journal[Order, Receipt]).of(nil)},
 	{Name: "journal + Check", Style: linearStyle(linear.Journal[Order, Receipt]).of(check)},
 	{Name: "journal + Again", Twice: true, Style: linearStyle(linear.Journal[Order, Receipt]).of(again)},

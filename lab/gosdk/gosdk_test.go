@@ -1,7 +1,6 @@
 package gosdk_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +23,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // faultsOfGoSDK are the reproductions of docs/go-sdk.md, by the names it gives
@@ -58,7 +59,7 @@ var faultsOfGoSDK = map[string]func(t *testing.T) bool{
 // release of go-sdk fixes one this test fails: the fault is struck from the page,
 // and so is whatever stands in front of it.
 func TestFaultsOfGoSDK(t *testing.T) {
-	page := must(os.ReadFile("../../docs/go-sdk.md"))(t)
+	page := fleet.Must(os.ReadFile("../../docs/go-sdk.md"))(t)
 	var listed []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9-]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		listed = append(listed, row[1])
@@ -102,28 +103,19 @@ func gosdkHTTP(t *testing.T, server *mcp.Server, stateless bool) string {
 }
 
 // exchange makes one HTTP request, with pairs of header names and values.
-func exchange(ctx context.Context, t *testing.T, method, url, body string, headers ...string) (status int, header http.Header, text string) {
-	t.Helper()
-	r := must(http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)))(t)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	for pair := range slices.Chunk(headers, 2) {
-		r.Header.Add(pair[0], pair[1])
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
+func exchange(ctx context.Context, method, url, body string, headers ...string) (status int, header http.Header, text string) {
+	res, text, err := fleet.Request(ctx, http.DefaultClient, method, url, body, headers...)
+	if res == nil {
 		return 0, nil, err.Error()
 	}
-	defer res.Body.Close()
-	read, _ := io.ReadAll(res.Body)
-	return res.StatusCode, res.Header, string(read)
+	return res.StatusCode, res.Header, text
 }
 
 // modernPOST calls the tool of a stateless server, with the right headers and
 // further ones.
 func modernPOST(t *testing.T, body, name string, more ...string) (status int, text string) {
 	headers := append([]string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", name}, more...)
-	status, _, text = exchange(t.Context(), t, http.MethodPost, gosdkHTTP(t, gosdkServer(ran), true), body, headers...)
+	status, _, text = exchange(t.Context(), http.MethodPost, gosdkHTTP(t, gosdkServer(ran), true), body, headers...)
 	return status, text
 }
 
@@ -159,8 +151,8 @@ func repeatedMembers(t *testing.T) bool {
 
 func unknownMethodAsText(t *testing.T) bool {
 	url := gosdkHTTP(t, gosdkServer(ran), false)
-	_, header, _ := exchange(t.Context(), t, http.MethodPost, url, opensSession)
-	status, refused, _ := exchange(t.Context(), t, http.MethodPost, url, `{"jsonrpc":"2.0","id":2,"method":"no/such"}`, "Mcp-Session-Id", header.Get("Mcp-Session-Id"))
+	_, header, _ := exchange(t.Context(), http.MethodPost, url, opensSession)
+	status, refused, _ := exchange(t.Context(), http.MethodPost, url, `{"jsonrpc":"2.0","id":2,"method":"no/such"}`, "Mcp-Session-Id", header.Get("Mcp-Session-Id"))
 	return status == http.StatusBadRequest && strings.HasPrefix(refused.Get("Content-Type"), "text/plain")
 }
 
@@ -189,7 +181,7 @@ func keepAliveLosesAnswers(t *testing.T) bool {
 		})
 		return s
 	}
-	_, _, overHTTP := exchange(t.Context(), t, http.MethodPost, gosdkHTTP(t, server(), true), callOfTool("1", ""),
+	_, _, overHTTP := exchange(t.Context(), http.MethodPost, gosdkHTTP(t, server(), true), callOfTool("1", ""),
 		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "tool")
 	write, read := overLines(t, server())
 	write(callOfTool("1", ""))
@@ -245,9 +237,9 @@ func waitingInSession(ctx context.Context, t *testing.T) (url, session string, e
 		over <- ctx.Err()
 		return ran(ctx, req)
 	}), false)
-	_, header, _ := exchange(t.Context(), t, http.MethodPost, url, opensSession)
+	_, header, _ := exchange(t.Context(), http.MethodPost, url, opensSession)
 	session = header.Get("Mcp-Session-Id")
-	go exchange(ctx, t, http.MethodPost, url, callInSession, "Mcp-Session-Id", session)
+	go exchange(ctx, http.MethodPost, url, callInSession, "Mcp-Session-Id", session)
 	<-began
 	return url, session, over, func() { close(let) }
 }
@@ -257,7 +249,7 @@ func deleteWaits(t *testing.T) bool {
 	deleted := make(chan struct{})
 	go func() {
 		defer close(deleted)
-		exchange(t.Context(), t, http.MethodDelete, url, "", "Mcp-Session-Id", session)
+		exchange(t.Context(), http.MethodDelete, url, "", "Mcp-Session-Id", session)
 	}()
 	waited := false
 	select {
@@ -335,37 +327,11 @@ func alteredArguments(t *testing.T) bool {
 	return strings.Contains(read(), `"id":1`) && got == 9007199254740992
 }
 
-// overLines serves over newline-delimited JSON, as stdio does. A line that does
-// not come within five seconds, or never will, reads as "".
+// overLines serves over newline-delimited JSON, as stdio does.
 func overLines(t *testing.T, server *mcp.Server) (write func(string), read func() string) {
-	fromClient, toServer := io.Pipe()
-	fromServer, toClient := io.Pipe()
-	session := must(server.Connect(t.Context(), &mcp.IOTransport{Reader: fromClient, Writer: toClient}, nil))(t)
-	lines := make(chan string, 10)
-	go func() {
-		defer close(lines)
-		for in := bufio.NewScanner(fromServer); in.Scan(); {
-			lines <- in.Text()
-		}
-	}()
-	go func() {
-		_ = session.Wait()
-		_ = toClient.Close()
-	}()
-	t.Cleanup(func() {
-		_ = toServer.Close()
-		_ = session.Wait()
+	return fleet.Lines(t, func(in io.ReadCloser, out io.WriteCloser) {
+		_ = server.Run(t.Context(), &mcp.IOTransport{Reader: in, Writer: out})
 	})
-	return func(line string) {
-			_, _ = io.WriteString(toServer, line+"\n") // fails once the server is gone
-		}, func() string {
-			select {
-			case line := <-lines:
-				return line
-			case <-time.After(30 * time.Second):
-				return ""
-			}
-		}
 }
 
 func idReusedInFlight(t *testing.T) bool {
@@ -409,10 +375,10 @@ func tokenOfInitialize(t *testing.T) bool {
 	}
 	web := httptest.NewServer(auth.RequireBearerToken(verify, nil)(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)))
 	defer web.Close()
-	_, header, _ := exchange(t.Context(), t, http.MethodPost, web.URL, opensSession, "Authorization", "Bearer first")
+	_, header, _ := exchange(t.Context(), http.MethodPost, web.URL, opensSession, "Authorization", "Bearer first")
 	session := header.Get("Mcp-Session-Id")
-	exchange(t.Context(), t, http.MethodPost, web.URL, callInSession, "Mcp-Session-Id", session, "Authorization", "Bearer second")
-	exchange(t.Context(), t, http.MethodDelete, web.URL, "", "Mcp-Session-Id", session, "Authorization", "Bearer second")
+	exchange(t.Context(), http.MethodPost, web.URL, callInSession, "Mcp-Session-Id", session, "Authorization", "Bearer second")
+	exchange(t.Context(), http.MethodDelete, web.URL, "", "Mcp-Session-Id", session, "Authorization", "Bearer second")
 	return inContext == "first" && inExtra == "second"
 }
 
@@ -433,8 +399,8 @@ func subscriptionsOutliveSessions(t *testing.T) bool {
 	before := held()
 	for i := range sessions {
 		there, here := mcp.NewInMemoryTransports()
-		session := must(server.Connect(t.Context(), there, nil))(t)
-		client := must(mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
+		session := fleet.Must(server.Connect(t.Context(), there, nil))(t)
+		client := fleet.Must(mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}))(t)
 		require.NoError(t, client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: fmt.Sprint("test://", i, strings.Repeat("x", size))}))
 		require.NoError(t, client.Close())
 		_ = session.Wait()
@@ -495,7 +461,7 @@ func decoderBuffer(t *testing.T) bool {
 	const times = 100
 	runtime.ReadMemStats(&before)
 	for range times {
-		must(jsonrpc.DecodeMessage(message))(t)
+		fleet.Must(jsonrpc.DecodeMessage(message))(t)
 	}
 	runtime.ReadMemStats(&after)
 	return (after.TotalAlloc-before.TotalAlloc)/times > 32<<10

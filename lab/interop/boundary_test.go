@@ -194,7 +194,7 @@ func judged(era judge.Era, m misbehaviour, res *jsonrpc.Response) (judge.Outcome
 
 func probeAt(t *testing.T, url string, era judge.Era) *wire.Client {
 	t.Helper()
-	client := must(wire.DialHTTP(t.Context(), fmt.Sprintf("%s/%s/mcp", url, era), nil, era.Client()))(t)
+	client := fleet.Must(wire.DialHTTP(t.Context(), fmt.Sprintf("%s/%s/mcp", url, era), nil, era.Client()))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -210,7 +210,7 @@ func serveMisbehaving(t *testing.T) string {
 
 func misbehavioursAt(t *testing.T, url string) []misbehaviour {
 	t.Helper()
-	res := must(http.Get(url + "/cases"))(t)
+	res := fleet.Must(http.Get(url + "/cases"))(t)
 	defer res.Body.Close()
 	var cases []misbehaviour
 	require.NoError(t, json.NewDecoder(res.Body).Decode(&cases))

@@ -141,7 +141,7 @@ func buildDrivers(t *testing.T) map[string][]string {
 	t.Helper()
 	drivers := map[string][]string{}
 	for _, p := range peers {
-		folder := must(filepath.Abs(filepath.Join("peers", p.name)))(t)
+		folder := fleet.Must(filepath.Abs(filepath.Join("peers", p.name)))(t)
 		if p.name != "mcp-go" {
 			drivers[p.name] = []string{nodeProgram(), filepath.Join(folder, "driver.mjs")}
 			continue
@@ -155,7 +155,7 @@ func buildDrivers(t *testing.T) map[string][]string {
 
 func requireBuiltWith(t *testing.T, program string, p peer) {
 	t.Helper()
-	info := must(buildinfo.ReadFile(program))(t)
+	info := fleet.Must(buildinfo.ReadFile(program))(t)
 	built := slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
 		return m.Path == p.module && m.Version == p.version
 	})
@@ -167,7 +167,7 @@ type driver struct{ *fleet.Driver }
 
 func startDriver(t *testing.T, argv []string) *driver {
 	t.Helper()
-	return &driver{must(fleet.Drive(argv))(t)}
+	return &driver{fleet.Must(fleet.Drive(argv))(t)}
 }
 
 func (d *driver) call(t *testing.T, c cell) (r reply) {

@@ -18,12 +18,14 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // tapHTTP puts a counting proxy in front of the server and returns its URL.
 func tapHTTP(t *testing.T, w *counter, target string) string {
 	t.Helper()
-	upstream := must(url.Parse(target))(t)
+	upstream := fleet.Must(url.Parse(target))(t)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		ModifyResponse: func(r *http.Response) error {
@@ -84,7 +86,7 @@ type stdioTap struct {
 
 func newStdioTap(t *testing.T, server ...string) *stdioTap {
 	t.Helper()
-	self := must(os.Executable())(t)
+	self := fleet.Must(os.Executable())(t)
 	file := filepath.Join(t.TempDir(), "wire")
 	return &stdioTap{argv: append([]string{self, tapCommand, file}, server...), file: file}
 }
@@ -92,10 +94,10 @@ func newStdioTap(t *testing.T, server ...string) *stdioTap {
 // drain counts into w the messages that the relay noted since the last drain.
 func (s *stdioTap) drain(t *testing.T, w *counter) {
 	t.Helper()
-	file := must(os.Open(s.file))(t)
+	file := fleet.Must(os.Open(s.file))(t)
 	defer file.Close()
-	must(file.Seek(s.read, io.SeekStart))(t)
-	noted := must(io.ReadAll(file))(t)
+	fleet.Must(file.Seek(s.read, io.SeekStart))(t)
+	noted := fleet.Must(io.ReadAll(file))(t)
 	s.read += int64(len(noted))
 	for line := range bytes.Lines(noted) {
 		if line[0] == '>' {
@@ -114,17 +116,8 @@ func relayStdio(file string, server []string) error {
 		return err
 	}
 	defer notes.Close()
-	command := exec.Command(server[0], server[1:]...)
-	command.Stderr = os.Stderr
-	stdin, err := command.StdinPipe()
+	process, err := fleet.Run(exec.Command(server[0], server[1:]...))
 	if err != nil {
-		return err
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := command.Start(); err != nil {
 		return err
 	}
 	var mu sync.Mutex
@@ -148,10 +141,10 @@ func relayStdio(file string, server []string) error {
 	// Nobody waits for this one: it reads the client's pipe, which may stay open
 	// after the server has ended.
 	go func() {
-		defer stdin.Close()
-		_ = pass('>', stdin, os.Stdin)
+		defer process.In.Close()
+		_ = pass('>', process.In, os.Stdin)
 	}()
-	return errors.Join(pass('<', os.Stdout, stdout), command.Wait())
+	return errors.Join(pass('<', os.Stdout, process.Out), process.Wait())
 }
 
 // tapWebSocket puts a counting relay in front of the server and returns its

@@ -81,9 +81,9 @@ func TestTasks(t *testing.T) {
 
 func effectsAt(t *testing.T, url string) string {
 	t.Helper()
-	res := must(http.Get(url + "/effects"))(t)
+	res := fleet.Must(http.Get(url + "/effects"))(t)
 	defer res.Body.Close()
-	return string(must(io.ReadAll(res.Body))(t))
+	return string(fleet.Must(io.ReadAll(res.Body))(t))
 }
 
 // serveTasks starts the tests of package tasks as a server, which lives as long as its input

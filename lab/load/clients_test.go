@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -164,20 +165,11 @@ func hostile(ctx context.Context, s *stand, n int, answered *atomic.Int64) {
 	patient := context.WithoutCancel(ctx)                                            // web has a timeout
 	for tries := 0; ctx.Err() == nil || answered.Load() == 0 && tries < 5; tries++ { // one at least, however slow the machine
 		body := bodies[(n+tries)%len(bodies)]
-		r, err := http.NewRequestWithContext(patient, http.MethodPost, s.http, strings.NewReader(body))
-		if err != nil {
-			return
-		}
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Accept", "application/json, text/event-stream")
+		var headers []string
 		if (n+tries)%3 > 0 {
-			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-			r.Header.Set("Mcp-Method", "tools/call")
-			r.Header.Set("Mcp-Name", "trip")
+			headers = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "trip"}
 		}
-		if res, err := web.Do(r); err == nil {
-			_, _ = io.Copy(io.Discard, res.Body)
-			_ = res.Body.Close()
+		if res, _, _ := fleet.Request(patient, web, http.MethodPost, s.http, body, headers...); res != nil {
 			answered.Add(1)
 		}
 		pause(ctx, 300*time.Millisecond)

@@ -6,7 +6,7 @@ type comparison string
 
 const (
 	ignored      comparison = "ignored"
-	consent      comparison = "consent" // a Confirm is asked anew, and so is a question of before the deployment
+	consent      comparison = "consent" // asked anew
 	allOrDiverge comparison = "replay"  // asked anew if nothing was done since
 	asSteps      comparison = "steps"   // the same, unless a later step followed from a yes
 )
@@ -23,17 +23,14 @@ func (t *tool) comparison(replayed bool) comparison {
 	return ignored
 }
 
-// minds reports whether another wording of a question makes a difference. Guards ask
-// a question again that had just been answered when the tool was deployed. Steps ask for consent
-// alone unless the tool's version is another than the call began with.
-func (c comparison) minds(q *question, g given, s *state, worded int) bool {
+// minds reports whether another wording of a question makes a difference. Steps ask for consent
+// alone unless the tool's version is another than that of the round before.
+func (c comparison) minds(q *question, g reply, s *state, worded int) bool {
 	switch c {
-	case allOrDiverge:
+	case allOrDiverge, consent:
 		return true
-	case consent:
-		return q.confirm || g.fresh && s.sealed != worded
 	case asSteps:
-		return q.confirm || s.begun != worded
+		return q.confirm || s.sealed != worded
 	}
 	return false
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -110,7 +111,7 @@ func (d *door) serve(ctx context.Context, c *mrtr.Call, key, idem string) (int, 
 	}
 	switch {
 	case d.link.cut.Load():
-		return 0, errCut
+		return 0, fleet.ErrCut
 	case idem != "" && ctx.Err() != nil: // its client must not have cut it
 		return 0, ctx.Err()
 	}
@@ -196,9 +197,9 @@ func (d *desk) find(_ context.Context, idem string) (int, bool, error) {
 	return 0, false, nil
 }
 
-func (d *door) undo(c *mrtr.Call) error {
+func (d *door) undo(_ context.Context, c *mrtr.Call, u mrtr.Undo[int]) error {
 	if d.link.cut.Load() {
-		return errCut
+		return fleet.ErrCut
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -220,39 +221,22 @@ func (d *desk) expect(in *incident) {
 
 // link is an instance's way to the store, on which writes take their time: whoever reads
 // meanwhile sees the record before it. It is cut when the instance dies.
-type link struct {
-	*store.Memory
-	cut atomic.Bool
-}
-
-var errCut = errors.New("the connection is cut")
+type link struct{ cut atomic.Bool }
 
 // way is how long a write is on its way.
 const way = time.Millisecond
 
-func (l *link) Scope() store.Scope { return store.Machine }
-
-func (l *link) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if l.cut.Load() {
-		return 0, errCut
-	}
-	time.Sleep(way)
-	return l.Memory.Create(ctx, key, value, ttl)
-}
-
-func (l *link) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if l.cut.Load() {
-		return 0, errCut
-	}
-	time.Sleep(way)
-	return l.Memory.Update(ctx, key, at, value, ttl)
-}
-
-func (l *link) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if l.cut.Load() {
-		return nil, 0, errCut
-	}
-	return l.Memory.Get(ctx, key)
+func (l *link) to(s store.Store) store.Store {
+	return fleet.Tapped{Store: fleet.Shared{Store: s}, Around: func(_ context.Context, op fleet.Operation, run, _ func() error) error {
+		switch {
+		case op == fleet.Epoch:
+		case l.cut.Load():
+			return fleet.ErrCut
+		case op != fleet.Get:
+			time.Sleep(way)
+		}
+		return run()
+	}}
 }
 
 // ledger is where the desk's records are at one moment.

@@ -108,9 +108,6 @@ func reachable() []string {
 		for _, reason := range []string{stopDeclined, stopCancelled, stopUnanswered, stopCannotAsk, stopTooMany, stopNoAnswer, failedEffect, stopUnknown, stopPanic} {
 			outcomes = append(outcomes, outcome{kind: stops, reason: reason})
 		}
-		if s.carries() {
-			outcomes = append(outcomes, outcome{kind: carries})
-		}
 		if s == coroutine {
 			outcomes = append(outcomes, outcome{kind: stops, reason: stopFrameGone})
 		}

@@ -24,7 +24,6 @@ type kind string
 
 const (
 	asksUser  kind = "asks"
-	carries   kind = "carries state"
 	completes kind = "completes"
 	stops     kind = "stops"
 	refuses   kind = "refuses"
@@ -102,9 +101,8 @@ func observed(r *wire.Reply, modern bool) (outcome, error) {
 		if r.ResultType != "input_required" || r.State == "" || !modern {
 			return outcome{}, fmt.Errorf("an incomplete result of type %q, state of %d bytes", r.ResultType, len(r.State))
 		}
-		o := outcome{kind: carries}
+		o := outcome{kind: asksUser}
 		for _, q := range r.Asks {
-			o.kind = asksUser
 			o.asks = append(o.asks, asked{q.Key, q.Message})
 		}
 		return o, nil

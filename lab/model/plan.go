@@ -14,7 +14,7 @@ type plan struct {
 }
 
 // item is one thing that a tool does: it asks questions in one round, runs an
-// effect, or carries a value into another round.
+// effect, or ends the call.
 type item struct {
 	ask      []*question
 	effect   string
@@ -22,7 +22,6 @@ type item struct {
 	settles  settling
 	free     bool   // the effect stands whatever the answers
 	repeats  bool   // the effect is asked for although it happened in this entry
-	carry    bool   // guarded styles only
 	quits    string // the handler ends its call if this question was answered by "false"
 }
 
@@ -56,10 +55,10 @@ var plans = []plan{
 	{"one", []item{asks(seat("seat")), effect("hold")}},
 	{"two", []item{asks(seat("seat")), effect("hold"), asks(pay), effect("charge")}},
 	{"three", []item{
-		asks(seat("seat"), pay), attempt("mail"), asks(party), attempt("mail"), effect("hold"), asks(terms), effect("charge"),
+		asks(seat("seat")), attempt("mail"), asks(party), attempt("mail"), effect("hold"), asks(terms, pay), effect("charge"),
 	}},
 	{"client", []item{asks(folders), effect("index"), asks(motto), effect("print")}},
-	{"carried", []item{asks(party), effect("hold"), {carry: true}, effect("charge"), asks(note)}},
+	{"early", []item{asks(party), effect("hold"), effect("charge"), asks(note)}},
 	{"lenient", []item{asks(pay, note), effect("hold")}},
 	{"settled", []item{
 		asks(seat("seat")), {effect: "mail", tolerant: true, settles: checks}, asks(party), {effect: "mail", tolerant: true, settles: checks},
@@ -107,9 +106,6 @@ func (s styleName) again() bool { return s == stepList || s.replays() }
 // guarded: every entry starts at the top, and looks each answer up.
 func (s styleName) guarded() bool { return s == native || s == once || s == versions || s == answered }
 
-// carries: the handler hands values to the rounds that follow.
-func (s styleName) carries() bool { return s.guarded() && s != answered }
-
 // tool is a tool of the servers.
 type tool struct {
 	name  string
@@ -146,7 +142,7 @@ func (t *tool) order() []int {
 	var first, last []int
 	for i, it := range t.plan.items {
 		switch {
-		case it.carry && !t.style.carries(), it.quits != "" && t.style == stepList, it.repeats && (t.style == native || t.style == stepList):
+		case it.quits != "" && t.style == stepList, it.repeats && (t.style == native || t.style == stepList):
 		case it.effect != "" && t.style == native, len(it.ask) == 0 && t.style == answered:
 			last = append(last, i)
 		default:

@@ -51,7 +51,9 @@ func (w *world) predict(r *request) *prediction {
 	if r.from == nil {
 		w.calls++
 		p.call = w.calls
-		w.enter(p, w.begin(r), false)
+		s := w.begin(r)
+		w.enter(p, s, false)
+		w.over(p, s)
 		return p
 	}
 	p.call = r.from.state.call
@@ -80,29 +82,27 @@ func (w *world) predict(r *request) *prediction {
 	case answered:
 		w.enter(p, s, true)
 	}
-	w.over(p, s)
+	if s.turn == 0 || p.turns {
+		w.over(p, s)
+	}
 	return p
 }
 
 // over is the end of a request. A call that has ended holds nothing, and its effects are
 // undone. With a store, an answer that is of no use ends its request alone.
 func (w *world) over(p *prediction, s *state) {
-	if s.turn > 0 && !p.turns {
-		return
-	}
-	held := s.frame.alive(w.instance(s), time.Now())
 	if p.kind != stops && p.kind != refuses {
 		return
 	}
 	w.drop(s)
-	if p.free && s.turn > 0 || p.cut || s.effects[undoable] == nil && s.tool.style != native {
+	stands := s.effects[undoable] != nil
+	if p.free && s.turn > 0 || p.cut || s.tool.style == native || !stands && s.doubts[undoable] == nil {
 		return
 	}
 	p.undoes = mayUndo
-	worded := w.instance(s).worded
 	switch p.reason {
-	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic:
-		if s.tool.style != native && s.begun == worded && s.sealed == worded && (s.tool.style != coroutine || held || p.entered) {
+	case stopDeclined, stopCancelled, stopUnanswered, failedEffect, stopPanic, stopFrameGone, stopDiverged:
+		if stands {
 			p.undoes = undoes
 		}
 	}
@@ -124,7 +124,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		switch v {
 		case answer:
 			m := r.manners[q.key]
-			q.answer = &given{read: read, lacking: m == declined || m == cancelled, message: q.message}
+			q.answer = &reply{read: read, lacking: m == declined || m == cancelled, message: q.message}
 		case refusal:
 			p.stop(string(r.manners[q.key]))
 			s.given = s.fingerprint(p.reason + " " + q.key)
@@ -186,17 +186,6 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 	for n, i := range order {
 		it := s.tool.plan.items[i]
 		switch {
-		case it.carry:
-			if !s.carried {
-				s.carried, s.sealed = true, worded
-				p.outcome = outcome{kind: carries}
-				if s.turn > 0 {
-					s.turn++
-				}
-				s.expires = time.Now().Add(tokenLife)
-				p.next = s
-				return false
-			}
 		case it.quits != "":
 			if s.answers[it.quits].read == "false" {
 				p.stop(stopDeclined)
@@ -238,7 +227,7 @@ func (w *world) pass(p *prediction, s *state, compared comparison) (again bool) 
 				return false
 			}
 			if len(asks) > 0 && compared != asSteps && s.tool.style != answered {
-				kept := map[string]given{}
+				kept := map[string]reply{}
 				if compared == allOrDiverge { // those that are worded as they were keep their answers
 					for _, q := range it.ask {
 						if g, ok := s.answers[q.key]; ok && !slices.Contains(asks, q) {
@@ -264,7 +253,7 @@ func (p *prediction) complete(s *state, told told) {
 }
 
 // ask sends questions, as far as this client can be asked.
-func (w *world) ask(p *prediction, s *state, questions []*question, kept map[string]given) (again bool) {
+func (w *world) ask(p *prediction, s *state, questions []*question, kept map[string]reply) (again bool) {
 	worded := w.instance(s).worded
 	s.pending = nil
 	for _, q := range questions {
@@ -274,7 +263,7 @@ func (w *world) ask(p *prediction, s *state, questions []*question, kept map[str
 		} else if !declares(s.who.caps, q.medium) {
 			switch {
 			case q.lenient:
-				o.answer = &given{read: q.refused, lacking: true, message: o.message}
+				o.answer = &reply{read: q.refused, lacking: true, message: o.message}
 			case s.who.legacy:
 				p.stop(stopCannotAsk)
 				return false
@@ -303,23 +292,9 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 		p.stop(stopTooMany)
 		return
 	}
-	if s.tool.style.holds() {
-		alive := s.frame.alive(w.instance(s), time.Now())
-		if s.turn > 0 && !parks && alive {
-			s.frame.expires = time.Now().Add(frameLife)
-			w.open(p, s)
-			return
-		}
+	if s.tool.style.holds() && parks {
 		w.drop(s)
-		switch {
-		case parks || alive:
-			s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
-		case !s.tool.style.replays():
-			p.stop(stopFrameGone)
-			return
-		default:
-			s.frame = nil
-		}
+		s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
 	}
 	w.open(p, s)
 	if s.turn == 0 || parks {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // medium is how a question reaches its user, and so the capability it needs.
@@ -47,7 +48,7 @@ type wording struct {
 	// and step adds the question to a list of steps and gives its value there.
 	read func(*mrtr.Call) (string, bool)
 	over func(context.Context, *mrtr.Call) (string, error)
-	step func(list *steps, also bool) func(*at) string
+	step func(list *list, also bool) func(*at) string
 	// given has the answer as a text, once another one is known.
 	given func(after givenText) givenText
 }
@@ -55,8 +56,8 @@ type wording struct {
 type givenText = given.Answer[input, string]
 
 type (
-	steps = steps.List[input, output]
-	at    = steps.At[input]
+	list = steps.List[input, output]
+	at   = steps.At[input]
 )
 
 func word[T any](message string, q mrtr.Question[T], show func(T) string) wording {
@@ -80,13 +81,11 @@ func word[T any](message string, q mrtr.Question[T], show func(T) string) wordin
 			}
 			return show(v), nil
 		},
-		step: func(list *steps, also bool) func(*at) string {
-			ask := func(context.Context, *at) (mrtr.Question[T], error) { return q, nil }
-			add := steps.Ask[input, output, T]
+		step: func(list *list, also bool) func(*at) string {
+			step := steps.Ask(list, q.Key(), func(context.Context, *at) (mrtr.Question[T], error) { return q, nil })
 			if also {
-				add = mrtr.AskAlso[input, output, T]
+				step.Together()
 			}
-			step := add(list, q.Key(), ask)
 			return func(at *at) string { return show(step.Of(at)) }
 		},
 		given: func(after givenText) givenText {

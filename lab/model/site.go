@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -108,9 +109,9 @@ func (s *site) start(at, worded int) *instance {
 	if at == elsewhere {
 		o.Audience = "another desk"
 	}
-	l := &link{Memory: s.store}
+	l := &link{}
 	if s.store != nil && at != elsewhere {
-		o.Store = l
+		o.Durable = durable.In(l.to(s.store), nil)
 	}
 	rt, err := mrtr.New(o)
 	if err != nil {

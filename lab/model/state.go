@@ -35,14 +35,13 @@ type state struct {
 	failures map[int]bool          // items whose effect failed, for code that meets it again
 	doubts   map[string]*effectRun // effects that may have happened
 	turn     int                   // counts the rounds that a store remembers; 0 if none does
-	carried  bool
 	pending  []open
 	frame    *frame // nil if none is held
 	given    string // the answers of the round, as they were judged
 }
 
-// given is an answer, with the wording of its question.
-type given struct {
+// reply is an answer, with the wording of its question.
+type reply struct {
 	read    string
 	lacking bool // the user, or the client, gave none: a lenient question has one then, too
 	message string
@@ -50,7 +49,7 @@ type given struct {
 }
 
 // history is the answers that were given before something.
-type history map[string]given
+type history map[string]reply
 
 // age makes all answers those of an earlier round.
 func (h history) age() {
@@ -65,7 +64,7 @@ type open struct {
 	*question
 	message string
 	tries   int
-	answer  *given // held until the rest of the round is answered
+	answer  *reply // held until the rest of the round is answered
 }
 
 // frame is a handler that is held by an instance.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
@@ -23,21 +22,22 @@ type style = mrtr.Style[input, output]
 
 // build makes the tool's style, with its questions in one of their wordings.
 func (t *tool) build(d *door, w int) style {
+	undo := mrtr.UndoOf(undoable, d.undo)
 	switch t.style {
 	case native, once:
-		return mrtr.Native(t.guarded(d, w))
+		return mrtr.Native(t.guarded(d, w)).OnStop(undo)
 	case stepList:
-		return t.steps(d, w)
+		return t.stepwise(d, w)
 	case coroutine:
-		return linear.Coroutine(t.linear(d, w))
+		return linear.Coroutine(t.reading(d, w)).OnStop(undo)
 	case journal:
-		return linear.Journal(t.linear(d, w))
+		return linear.Journal(t.reading(d, w)).OnStop(undo)
 	case resumable:
-		return linear.Resumable(t.linear(d, w))
+		return linear.Resumable(t.reading(d, w)).OnStop(undo)
 	case answered:
-		return t.given(d, w)
+		return t.answered(d, w).OnStop(undo)
 	case versions:
-		return mrtr.ByVersion(mrtr.Native(t.guarded(d, w)), mrtr.Native(t.overSession(d, w)))
+		return mrtr.ByVersion(mrtr.Native(t.guarded(d, w)), mrtr.Native(t.overSession(d, w))).OnStop(undo)
 	}
 	panic("no such style: " + t.style)
 }
@@ -51,7 +51,6 @@ func (t *tool) guarded(d *door, w int) mrtr.GuardedFunc[input, output] {
 		if t.style == native {
 			ran = map[string]int{}
 		}
-		carried, _ := mrtr.Carried[bool](c)
 		for _, i := range t.order() {
 			it := t.plan.items[i]
 			for _, q := range it.ask {
@@ -60,9 +59,6 @@ func (t *tool) guarded(d *door, w int) mrtr.GuardedFunc[input, output] {
 					return mrtr.Need(asking(it.ask, w)...), output{}, nil
 				}
 				told.answer(i, q.key, read)
-			}
-			if it.carry && !carried {
-				return mrtr.Need().Carry(true), output{}, nil
 			}
 			if told.quits(it) {
 				return nil, output{}, quit
@@ -105,9 +101,6 @@ func (t *tool) run(ctx context.Context, c *mrtr.Call, d *door, i int, ran map[st
 	switch {
 	case err == nil:
 		told.effect(i, it.effect, value)
-		if it.effect == undoable {
-			c.OnStop(undoable, func(context.Context, string, error) error { return d.undo(c) })
-		}
 	case it.tolerant:
 		told.failed(i, it.effect)
 		err = nil
@@ -124,8 +117,8 @@ const undoable = "hold"
 // quit ends a call that its user does not want.
 var quit = &mrtr.Error{Reason: mrtr.Declined, Detail: "the user does not want it"}
 
-// linear is the tool as linear code.
-func (t *tool) linear(d *door, w int) linear.Func[input, output] {
+// reading is the tool as linear code.
+func (t *tool) reading(d *door, w int) linear.Func[input, output] {
 	return func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
 		told := make(told, len(t.plan.items))
 		for _, i := range t.order() {
@@ -154,44 +147,37 @@ func (t *tool) linear(d *door, w int) linear.Func[input, output] {
 	}
 }
 
-// given is the tool with its answers given. The questions of an item depend on those of
+// answered is the tool with its answers given. The questions of an item depend on those of
 // the item before, so that they go out in the same rounds as in the other styles.
-func (t *tool) given(d *door, w int) style {
+func (t *tool) answered(d *door, w int) style {
 	before := given.Question("begin", func(context.Context, input) (mrtr.Question[string], error) { return mrtr.Known(""), nil })
-	texts := map[*question]givenText{}
+	texts, needs := map[*question]givenText{}, []given.Any[input]{before}
 	for _, i := range t.order() {
 		asks := t.plan.items[i].ask
 		for _, q := range asks {
 			texts[q] = q.worded[w].given(before)
+			needs = append(needs, texts[q])
 		}
-		switch len(asks) {
-		case 0:
-		case 1:
+		if len(asks) > 0 { // several are asked at the end alone
 			before = texts[asks[0]]
-		case 2:
-			before = mrtr.ResolveAfter2(texts[asks[0]], texts[asks[1]], fmt.Sprint("item.", i), func(context.Context, input, string, string) (mrtr.Question[string], error) {
-				return mrtr.Known(""), nil
-			})
-		default:
-			panic("an item asks more questions than an answer can depend on")
 		}
 	}
-	return given.All(func(ctx context.Context, c *mrtr.Call, in input) (output, error) {
+	return given.All(func(ctx context.Context, at *given.At[input]) (output, error) {
 		told := make(told, len(t.plan.items))
 		for _, i := range t.order() {
 			it := t.plan.items[i]
 			for _, q := range it.ask {
-				told.answer(i, q.key, texts[q].Of(c))
+				told.answer(i, q.key, texts[q].Of(at))
 			}
 			if told.quits(it) {
 				return output{}, quit
 			}
-			if err := t.run(ctx, c, d, i, nil, told); err != nil {
+			if err := t.run(ctx, at.Call, d, i, nil, told); err != nil {
 				return output{}, err
 			}
 		}
-		return output{in.Ref + " " + told.String()}, nil
-	}, before)
+		return output{at.In.Ref + " " + told.String()}, nil
+	}, needs...)
 }
 
 // overSession is the tool for a legacy client whose session is asked in place.
@@ -214,10 +200,10 @@ func (t *tool) overSession(d *door, w int) mrtr.GuardedFunc[input, output] {
 	}
 }
 
-// steps is the tool as a list of steps. An effect that the plan names twice is one
+// stepwise is the tool as a list of steps. An effect that the plan names twice is one
 // step.
-func (t *tool) steps(d *door, w int) style {
-	var list steps
+func (t *tool) stepwise(d *door, w int) style {
+	var list list
 	reads := make([]func(told, *at), len(t.plan.items))
 	ran := map[string]steps.Step[int]{}
 	for _, i := range t.order() {
@@ -230,12 +216,7 @@ func (t *tool) steps(d *door, w int) style {
 				}, it.options(d))
 				ran[it.effect] = step
 				if it.effect == undoable {
-					list.OnStop(undoable, func(_ context.Context, at *at, _ string, _ error) error {
-						if step.Happened(at) {
-							return d.undo(at.Call)
-						}
-						return nil
-					})
+					steps.OnStop(&list, step, d.undo)
 				}
 			}
 			reads[i] = func(told told, at *at) { told.effect(i, it.effect, step.Of(at)) }

@@ -54,7 +54,11 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 		p.recalled, p.kind, p.next = t.outcome, t.outcome.kind, t.outcome.next
 		return
 	case t.cut && (!s.tool.style.again() || t.cuts >= mostCuts):
+		if t.left != nil {
+			s.take(t.left)
+		}
 		p.stop(stopUnknown)
+		w.over(p, s)
 		return
 	}
 	effects, doubts := len(s.effects), len(s.doubts)

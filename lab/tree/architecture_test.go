@@ -15,12 +15,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 // docs/architecture.md names files, and declarations in them, as
 // `path/file.go` and `path/file.go: Name` or `path/file.go: Type.Method`.
 func TestArchitectureNamesCodeThatExists(t *testing.T) {
-	page := must(os.ReadFile("docs/architecture.md"))(t)
+	page := fleet.Must(os.ReadFile("docs/architecture.md"))(t)
 	named := regexp.MustCompile("`([\\w./-]+\\.(?:go|md))(?:: ([\\w.]+))?`").FindAllStringSubmatch(string(page), -1)
 	require.Greater(t, len(named), 40)
 	declared := map[string]map[string]bool{}
@@ -40,7 +42,7 @@ func TestArchitectureNamesCodeThatExists(t *testing.T) {
 
 // The page's map has the packages that have an import rule.
 func TestArchitectureMapsThePackages(t *testing.T) {
-	page := must(os.ReadFile("docs/architecture.md"))(t)
+	page := fleet.Must(os.ReadFile("docs/architecture.md"))(t)
 	_, table, ok := strings.Cut(string(page), "\n| package | holds |\n")
 	require.True(t, ok)
 	var rows []string
@@ -67,7 +69,7 @@ func TestTheStateIsWrittenInOneFile(t *testing.T) {
 		fields[field] = true
 	}
 	require.Greater(t, len(fields), 10)
-	files := must(filepath.Glob("mrtr/*.go"))(t)
+	files := fleet.Must(filepath.Glob("mrtr/*.go"))(t)
 	checked := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || file == "mrtr/state.go" || file == "mrtr/stateformat.go" {
@@ -99,7 +101,7 @@ func TestTheStateIsWrittenInOneFile(t *testing.T) {
 
 func parse(t *testing.T, file string) *ast.File {
 	t.Helper()
-	parsed := must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
+	parsed := fleet.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 	return parsed
 }
 
@@ -165,7 +167,7 @@ func fieldsOf(t *testing.T, file, typeName string) (names []string) {
 // docs/architecture.md ends with the promises and the tests that hold them. Every test
 // it names exists, and it has promises of every package that makes some.
 func TestPromisesNameTestsThatExist(t *testing.T) {
-	page := must(os.ReadFile("docs/architecture.md"))(t)
+	page := fleet.Must(os.ReadFile("docs/architecture.md"))(t)
 	_, table, ok := strings.Cut(string(page), "\n| promise | held by |\n|---|---|\n")
 	require.True(t, ok)
 	row := regexp.MustCompile(`(?m)^\| [^*].* \| (.+) \|$`) // a row in bold is a heading
@@ -193,7 +195,7 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 
 func testsIn(t *testing.T, dir string) map[string]bool {
 	t.Helper()
-	files := must(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
+	files := fleet.Must(filepath.Glob(filepath.Join(dir, "*_test.go")))(t)
 	require.NotEmptyf(t, files, "no tests in %s", dir)
 	found := map[string]bool{}
 	for _, file := range files {
@@ -211,8 +213,8 @@ var definedCodes = map[int]string{
 
 // codesThatAreNotOurs are reserved codes that our programs contain and do not choose.
 var codesThatAreNotOurs = map[string]map[int]string{
-	"boundary/errors.go":                 {-32002: "go-sdk's code for an unknown resource, which is replaced"},
-	"transport/internal/message/ping.go": {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
+	"boundary/errors.go":                    {-32002: "go-sdk's code for an unknown resource, which is replaced"},
+	"transport/internal/message/message.go": {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
 	"prove/rules_result.go": {
 		-32002: "a code that a server is condemned for", -32042: "a code that a server is condemned for",
 		-32099: "the end of the range in which a server is condemned",
@@ -287,13 +289,4 @@ func negatives(path string, check func(path string, code int)) error {
 		return true
 	})
 	return nil
-}
-
-// must is the value of a call that must not fail: must(f())(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 const (
@@ -38,12 +40,13 @@ var importStair = []struct {
 	{"internal/spelling", nil, "it compares words"},
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
-	{"mrtr/internal/plaintext", nil, "it looks at characters"},
+	{"internal/plaintext", nil, "it looks at characters"},
+	{"mrtr/internal/plaintext", []string{"internal/plaintext"}, "the engine knows the quoter by this name"},
 	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
 	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
-	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "mrtr/internal/plaintext"}, "a form is judged without knowing who asks"},
+	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
@@ -72,7 +75,7 @@ var importStair = []struct {
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
 
-	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
+	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
 	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
@@ -96,8 +99,7 @@ var importStair = []struct {
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
 	{"prove/provetest", []string{gosdk, "internal/stack", "mrtr/mrtrtest", "prove"}, "it proves any go-sdk server, ours or not"},
-	{"prove/corpus", []string{"prove"}, "it judges the prover"},
-	{"prove/corpus/inviter", nil, "it is a server without us, with or without a mistake"},
+	{"prove/corpus", []string{gosdk, "prove"}, "it judges the prover"},
 	{"prove/cmd/mrtr/internal/vet", []string{"golang.org/x/tools"}, "it reads sources, and runs nothing of them"},
 	{"prove/cmd/mrtr", []string{anything}, "a main wires packages together"},
 }
@@ -106,7 +108,7 @@ func TestEveryPackageImportsOnlyWhatItMay(t *testing.T) {
 	for _, pkg := range packages(t) {
 		step := stepOf(pkg)
 		require.NotEqualf(t, -1, step, "%s has no step in importStair: what may it import, and why?", pkg)
-		parsed := must(build.ImportDir(pkg, 0))(t)
+		parsed := fleet.Must(build.ImportDir(pkg, 0))(t)
 		for _, path := range parsed.Imports {
 			if fromStandardLibrary(path) {
 				continue
@@ -187,7 +189,7 @@ func dependencies(t *testing.T, pattern, format string) []string {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-f", format, pattern)
 	list.Stderr = os.Stderr
-	out := must(list.Output())(t)
+	out := fleet.Must(list.Output())(t)
 	found := strings.Fields(string(out))
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -245,7 +247,7 @@ func packages(t *testing.T) []string {
 
 // Dependabot watches every folder with a go.mod or with a package-lock.json.
 func TestDependabotWatchesEveryLockedFolder(t *testing.T) {
-	config := must(os.ReadFile(".github/dependabot.yml"))(t)
+	config := fleet.Must(os.ReadFile(".github/dependabot.yml"))(t)
 	folders := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -293,7 +295,7 @@ func TestRootRequiresNoProver(t *testing.T) {
 	require.NotContains(t, requires(t, "."), module+"/prove")
 	list := exec.Command("go", "list", "-deps", "-test", "./...")
 	list.Stderr = os.Stderr
-	needed := strings.Fields(string(must(list.Output())(t)))
+	needed := strings.Fields(string(fleet.Must(list.Output())(t)))
 	require.Contains(t, needed, module+"/mrtr/mrtrtest")
 	for _, pkg := range needed {
 		require.False(t, strings.HasPrefix(pkg, module+"/prove"), pkg)
@@ -302,7 +304,7 @@ func TestRootRequiresNoProver(t *testing.T) {
 
 // A program brings its own SDK of OpenTelemetry: otelmrtr calls the API alone.
 func TestOtelNeedsTheAPIAlone(t *testing.T) {
-	parsed := must(build.ImportDir("otelmrtr", 0))(t)
+	parsed := fleet.Must(build.ImportDir("otelmrtr", 0))(t)
 	api := 0
 	for _, path := range parsed.Imports {
 		if strings.HasPrefix(path, "go.opentelemetry.io/") {
@@ -320,7 +322,7 @@ func requires(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "edit", "-json")
 	cmd.Dir = dir
-	out := must(cmd.Output())(t)
+	out := fleet.Must(cmd.Output())(t)
 	var mod struct {
 		Require []struct {
 			Path     string

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/lab/fleet"
 )
 
 var thorough = flag.Bool("thorough", false, "count the instructions of each row of the work of a byte, and hand in inputs of a megabyte: this takes many minutes")
@@ -154,7 +156,7 @@ var summary = regexp.MustCompile(`(?m)^summary: (\d+)$`)
 
 // instructions reads a count of callgrind's.
 func instructions(t *testing.T, file string) float64 {
-	found := summary.FindSubmatch(must(os.ReadFile(file))(t))
+	found := summary.FindSubmatch(fleet.Must(os.ReadFile(file))(t))
 	require.NotNil(t, found, "no count in %s", file)
-	return must(strconv.ParseFloat(string(found[1]), 64))(t)
+	return fleet.Must(strconv.ParseFloat(string(found[1]), 64))(t)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -47,7 +48,7 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 	complete := func(c *mrtr.Call, in shutdownIn) {
 		c.OnComplete(func(context.Context) { completed.Store(in.Call, true) })
 	}
-	linear := func(ctx context.Context, c *mrtr.Call, in shutdownIn) (shutdownOut, error) {
+	reading := func(ctx context.Context, c *mrtr.Call, in shutdownIn) (shutdownOut, error) {
 		complete(c, in)
 		v, err := linear.Ask(ctx, c, shutdownQuestion)
 		return shutdownOut{v}, err
@@ -61,9 +62,9 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 		return nil, shutdownOut{v}, nil
 	}
 	mrtr.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(native), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, linear.Coroutine(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, linear.Journal(linear), nil))
-	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, linear.Resumable(linear), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "coroutine"}, mrtr.Tool(rt, linear.Coroutine(reading), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "journal"}, mrtr.Tool(rt, linear.Journal(reading), nil))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resumable"}, mrtr.Tool(rt, linear.Resumable(reading), nil))
 	return server
 }
 
@@ -72,11 +73,11 @@ func shutdownStyles(rt *mrtr.Runtime, completed *sync.Map) *mcp.Server {
 // refusal. No call that the server completed is missing at its client, and every call
 // that was held when the drain began completes.
 func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
-	rt := must(mrtr.New(nil))(t)
+	rt := fleet.Must(mrtr.New(nil))(t)
 	var completed sync.Map
 	server := shutdownStyles(rt, &completed)
-	front := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	front := fleet.Must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
+	listener := fleet.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	web := &http.Server{Handler: front}
 	go web.Serve(listener)
 	url := "http://" + listener.Addr().String()
@@ -84,11 +85,11 @@ func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
 	// Held when the drain begins, and answered while it lasts.
 	const held = 20
 	first := make([]*wire.Reply, held)
-	slow := must(wire.DialHTTP(t.Context(), url, http.DefaultClient, nil))(t)
+	slow := fleet.Must(wire.DialHTTP(t.Context(), url, http.DefaultClient, nil))(t)
 	defer slow.Close()
 	begin := func(i int) map[string]any { return map[string]any{"call": fmt.Sprintf("held %d", i)} }
 	for i := range held {
-		first[i] = must(slow.Send(t.Context(), wire.Request{Name: "coroutine", Arguments: begin(i)}))(t)
+		first[i] = fleet.Must(slow.Send(t.Context(), wire.Request{Name: "coroutine", Arguments: begin(i)}))(t)
 		require.NotEmpty(t, first[i].State)
 	}
 

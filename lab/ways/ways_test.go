@@ -1,7 +1,6 @@
 package ways_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorilla/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/stdio"
 	"github.com/mrtr-go/sdk/transport/wstransport"
@@ -56,28 +55,23 @@ func captured(member *regexp.Regexp, text, otherwise string) string {
 // overHTTP opens a client whose messages need not be well-formed.
 func overHTTP(opts *mcphttp.HandlerOptions, modern bool) func(*testing.T, *mcp.Server) func(string) string {
 	return func(t *testing.T, server *mcp.Server) func(string) string {
-		front := must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts))(t)
+		front := fleet.Must(mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, opts))(t)
 		web := httptest.NewServer(front)
 		t.Cleanup(web.Close)
 		session := ""
 		post := func(text string) string {
-			r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, strings.NewReader(text)))(t)
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
+			var headers []string
 			switch {
 			case modern:
-				r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
-				r.Header.Set("Mcp-Method", captured(methodMember, text, "tools/call"))
-				r.Header.Set("Mcp-Name", captured(nameMember, text, "tool"))
+				headers = []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", captured(methodMember, text, "tools/call"), "Mcp-Name", captured(nameMember, text, "tool")}
 			case session != "":
-				r.Header.Set("Mcp-Session-Id", session)
+				headers = []string{"Mcp-Session-Id", session}
 			}
-			res := must(http.DefaultClient.Do(r))(t)
-			defer res.Body.Close()
+			res, body, err := fleet.Request(t.Context(), http.DefaultClient, http.MethodPost, web.URL, text, headers...)
+			require.NoError(t, err)
 			if id := res.Header.Get("Mcp-Session-Id"); id != "" {
 				session = id
 			}
-			body := string(must(io.ReadAll(res.Body))(t))
 			if _, data, found := strings.Cut(body, "\ndata: "); found {
 				body = data
 			}
@@ -92,7 +86,7 @@ func overHTTP(opts *mcphttp.HandlerOptions, modern bool) func(*testing.T, *mcp.S
 }
 
 // exchanging is a client of a connection.
-func exchanging(t *testing.T, modern bool, write func(string), read func() string) func(string) string {
+func exchanging(modern bool, write func(string), read func() string) func(string) string {
 	if !modern {
 		write(initialize)
 		read()
@@ -123,33 +117,21 @@ func exchanging(t *testing.T, modern bool, write func(string), read func() strin
 
 func overStdio(modern bool) func(*testing.T, *mcp.Server) func(string) string {
 	return func(t *testing.T, server *mcp.Server) func(string) string {
-		input, in := io.Pipe()
-		out, output := io.Pipe()
-		t.Cleanup(func() { in.Close(); out.Close() })
-		transport := must(stdio.New(&stdio.Options{Reader: input, Writer: output}))(t)
-		go server.Run(t.Context(), transport)
-		lines := bufio.NewReader(out)
-		return exchanging(t, modern, func(text string) { io.WriteString(in, text+"\n") },
-			func() string { return must(lines.ReadString('\n'))(t) })
+		write, read := fleet.Lines(t, func(in io.ReadCloser, out io.WriteCloser) {
+			if transport, err := stdio.New(&stdio.Options{Reader: in, Writer: out}); err == nil {
+				_ = server.Run(t.Context(), transport)
+			}
+		})
+		return exchanging(modern, write, read)
 	}
 }
 
 func overWebSocket(modern bool) func(*testing.T, *mcp.Server) func(string) string {
 	return func(t *testing.T, server *mcp.Server) func(string) string {
-		web := httptest.NewServer(must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t))
+		web := httptest.NewServer(fleet.Must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t))
 		t.Cleanup(web.Close)
-		dialer := websocket.Dialer{Subprotocols: []string{wstransport.Subprotocol}}
-		ws, _, err := dialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http"), nil)
-		require.NoError(t, err)
-		t.Cleanup(func() { ws.Close() })
-		return exchanging(t, modern, func(text string) { require.NoError(t, ws.WriteMessage(websocket.TextMessage, []byte(text))) },
-			func() string {
-				_, data, err := ws.ReadMessage()
-				if err != nil {
-					return fmt.Sprintf(`{"error":%q}`, err)
-				}
-				return string(data)
-			})
+		write, read := fleet.Socket(t, web.URL)
+		return exchanging(modern, write, read)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -124,7 +125,7 @@ func costlyCall(era, tool, params string) string {
 
 // workServer has the tools that are called.
 func workServer(t *testing.T, guarded bool) *mcp.Server {
-	rt := must(mrtr.New(nil))(t)
+	rt := fleet.Must(mrtr.New(nil))(t)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	if guarded {
@@ -156,7 +157,7 @@ func readerRows() (rows []workRow) {
 		rows = append(rows, workRow{"statecodec.Open: " + name, false, func(t *testing.T) (func(int) string, func(string) string) {
 			codec, before := statecodec.NewEphemeral(), ""
 			if name == "a long body" {
-				before = must(codec.Seal(statecodec.Binding{}, make([]byte, 1<<10)))(t)
+				before = fleet.Must(codec.Seal(statecodec.Binding{}, make([]byte, 1<<10)))(t)
 			}
 			return func(size int) string { return before + garbage(size) },
 				func(token string) string { _, _ = codec.Open(statecodec.Binding{}, token); return "" }

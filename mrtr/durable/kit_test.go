@@ -311,3 +311,5 @@ func (s spoken) Text() string { return fmt.Sprintf("It is %d.", s.N) }
 type soonBetter struct{ error }
 
 func (soonBetter) ToolErrorRetryable() bool { return true }
+
+var legacyClient = &wire.Options{Version: wire.Legacy}

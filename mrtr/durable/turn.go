@@ -19,7 +19,7 @@ import (
 // turn claims a turn and runs it, or recalls its outcome.
 func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
 	turn := claim.Turn{
-		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Goes: t.Handler,
+		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
 	}
 	a, err := k.turns.Take(w, turn)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 		kind = TakenOver
 	}
 	k.tell(w, t, mrtr.Entry{Kind: kind})
-	n := &notes{k: k, t: t, held: a.Held, before: a.Left, cutOff: a.TookOver}
+	n := &notes{k: k, t: t, held: a.Held, before: a.Left, since: a.Since, cutOff: a.TookOver}
 	n.limit(w, t)
 	concluded := false
 	defer func() {
@@ -152,6 +152,7 @@ type notes struct {
 	t      mrtr.Turn
 	held   *claim.Held
 	before []byte
+	since  time.Time
 	cutOff bool
 
 	mu     sync.Mutex
@@ -162,6 +163,8 @@ type notes struct {
 
 func (n *notes) Left() []byte { return n.before }
 func (n *notes) CutOff() bool { return n.cutOff }
+
+func (n *notes) Since() time.Time { return n.since }
 
 func (n *notes) Watch(effects mrtr.Effects) {
 	n.mu.Lock()

@@ -430,7 +430,6 @@ func (t *frames) Count(s *mrtr.Stats, waiting func(w mrtr.Waiting, since time.Ti
 	t.mu.Lock()
 	parked := t.parked.all()
 	s.Held, s.HeldBytes, s.Running = t.parked.places, t.all.bytes, t.running.places
-	s.Draining, s.Closed = s.Draining || t.drains, t.closed
 	t.mu.Unlock()
 	for _, r := range parked {
 		if !r.modern || r.isTask {

@@ -59,6 +59,7 @@ type roundKey struct{}
 
 type round struct {
 	began time.Time
+	came  string // the trace parent of its request, "" if that has none
 
 	mu      sync.Mutex
 	answers []string // as Event.Answers has them
@@ -77,7 +78,15 @@ func (l *listener) Began(ctx context.Context, r mrtr.Round) context.Context {
 		})
 	}
 	l.observer.Observe(own, e)
-	return context.WithValue(own, roundKey{}, &round{began: time.Now()})
+	return context.WithValue(own, roundKey{}, &round{began: time.Now(), came: e.Came.Parent})
+}
+
+// Trace implements [mrtr.Tracer]: later rounds know the trace that the call began in.
+func (l *listener) Trace(ctx context.Context) string {
+	if own, ok := ctx.Value(roundKey{}).(*round); ok {
+		return own.came
+	}
+	return ""
 }
 
 // eventOf is an event of a round.

@@ -19,7 +19,6 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/options"
 )
 
 // boundedLog keeps the records of a boundary.
@@ -183,68 +182,9 @@ func TestBoundaryTellsOfAnEffect(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, out.IsError)
 				require.Equal(t, effects[name], boundedReport(t, out.Reply).Effect)
+				require.Equal(t, 1, strings.Count(string(out.Result), "do not call the tool again without checking"), "said once: %s", out.Result)
 				require.Equal(t, client.Requests("tools/call"), entered, "an effect is not run again")
 			})
 		}
-	}
-}
-
-// A decline is nobody's mistake: an expected error result, one line at INFO, and no
-// further attempt.
-func TestBoundaryAndARefusingUser(t *testing.T) {
-	for how, answer := range map[string]wire.Answer{"declined": wire.Decline, "cancelled": wire.Cancel} {
-		for _, era := range []judge.Era{judge.Modern, judge.Legacy} {
-			for _, o := range options.All {
-				if o.Name == "native" && era == judge.Legacy {
-					continue // which answers legacy clients with the defaults
-				}
-				t.Run(fmt.Sprintf("%s/%s/%s", how, era, o.Name), func(t *testing.T) {
-					entered := 0
-					server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
-						h := o.New(rt, &options.Audit{})
-						mrtr.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
-							func(ctx context.Context, req *mcp.CallToolRequest, in options.Query) (*mcp.CallToolResult, options.Report, error) {
-								entered++
-								return h(ctx, req, in)
-							}, &boundary.HandlerOptions{Attempts: 3}))
-					})
-					client := boundedClient(t, server, era)
-					out, err := client.Call(t.Context(), "t", map[string]any{"location": "Springfield"}, wire.Answers{"place": answer})
-					require.NoError(t, err)
-					require.True(t, out.IsError)
-					require.Equal(t, fmt.Sprintf(`Stopped: "place" was %s.`, how), out.Text)
-					require.Empty(t, out.Structured)
-					report := boundedReport(t, out.Reply)
-					require.True(t, *report.Expected)
-					require.Empty(t, report.Effect)
-					require.Equal(t, client.Requests("tools/call"), entered)
-					require.Len(t, out.Questions, 1, "the question is not asked again")
-					for _, r := range log.take(t) {
-						require.Equal(t, "INFO", r["level"])
-					}
-				})
-			}
-		}
-	}
-}
-
-// The error of a refused state is byte for byte the same as without a boundary, and is
-// logged at WARN.
-func TestBoundaryAndABadState(t *testing.T) {
-	for _, o := range options.All {
-		t.Run(o.Name, func(t *testing.T) {
-			server, log := boundedServer(t, false, func(rt *mrtr.Runtime, s *mcp.Server) {
-				mrtr.AddTool(s, &mcp.Tool{Name: "t"}, o.New(rt, &options.Audit{}))
-			})
-			client := boundedClient(t, server, judge.Modern)
-			_, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: map[string]any{"location": "Lisbon"}, State: "forged"})
-			require.NoError(t, err)
-			messages := client.Messages()
-			require.Equal(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid or expired requestState"}}`,
-				string(messages[len(messages)-1].JSON))
-			records := log.take(t)
-			require.Len(t, records, 1)
-			require.Equal(t, "WARN", records[0]["level"])
-		})
 	}
 }

@@ -1,7 +1,9 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -14,12 +16,12 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 )
 
-// bounded is the subject with a boundary around its server.
-func bounded(s mrtrtest.Subject) mrtrtest.Subject {
+// bounded is the subject with a boundary around its server, which logs.
+func bounded(s mrtrtest.Subject, log io.Writer) mrtrtest.Subject {
 	build := s.Build
 	s.Build = func(w *mrtrtest.World) *mcp.Server {
 		server := build(w)
-		must(boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
+		must(boundary.Install(server, &boundary.Options{Logger: slog.New(slog.NewTextHandler(log, nil))}))
 		return server
 	}
 	return s
@@ -59,8 +61,10 @@ func TestBoundaryChangesNothingButMeta(t *testing.T) {
 					}
 					bare, err := mrtrtest.Play(t.Context(), s.Build, c.Script, group.in)
 					require.NoError(t, err)
-					within, err := mrtrtest.Play(t.Context(), bounded(s).Build, c.Script, group.in)
+					var log bytes.Buffer
+					within, err := mrtrtest.Play(t.Context(), bounded(s, &log).Build, c.Script, group.in)
 					require.NoError(t, err)
+					require.NotContains(t, log.String(), "level=ERROR", "a client's refusal or its user's is nobody's mistake: %s", c.Name)
 					require.Equal(t, bare.Effects, within.Effects, c.Name)
 					require.Len(t, within.Messages, len(bare.Messages), c.Name)
 					for i, message := range within.Messages {

@@ -64,6 +64,8 @@ func OrderStyles() []mrtrtest.Subject {
 		orderSubject("journal", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Journal(orderLinear(h)) })),
 		orderSubject("given", tool(orderGiven)),
 		orderSubject("resumable", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Resumable(orderLinear(h)) })),
+		orderSubject("sequence", tool(func(h holding) mrtr.Style[order, receipt] { return sequenced(orderSequence(h)) })),
+		orderSubject("exceptions", tool(func(h holding) mrtr.Style[order, receipt] { return raising(orderRaising(h)) })),
 	}
 }
 

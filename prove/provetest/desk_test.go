@@ -157,6 +157,7 @@ func TestBook(t *testing.T) {
 		Arguments:      map[string]any{"to": "Lisbon"},
 		OtherArguments: map[string]any{"to": "Oslo"},
 		Times:          map[string]int{"charge": 1},
+		Repeatable:     true, // it has no store that would know a round that comes again
 	})
 }
 

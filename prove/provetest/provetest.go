@@ -13,6 +13,7 @@
 //			Arguments:      map[string]any{"to": "Lisbon"},
 //			OtherArguments: map[string]any{"to": "Oslo"},
 //			Times:          map[string]int{"charge": 1},
+//			Repeatable:     true, // it has no store that would know a round that comes again
 //		})
 //	}
 //
@@ -96,12 +97,12 @@ func Examine(t *testing.T, build mrtrtest.Build, s prove.Scenario, opts *prove.O
 // fields are those of a Scenario that say what a finding lacks.
 var fields = []struct{ says, set string }{
 	{"needs other arguments", "OtherArguments"},
-	{"end alike", "OtherArguments or OtherAnswers with which the call ends otherwise"},
 	{"needs another tool", "OtherTool"},
-	{"times instead of", "Times, if a call means to"},
+	{"instead of", "Times, if a call means to"},
 	{"none was counted", "Times, and call World.Effect"},
 	{"does not complete", "Arguments and Answers"},
 	{"the call asks nothing", "Arguments with which it asks"},
+	{"for one yes", "Repeatable, if a round may have its effects again"},
 }
 
 // advice names the field to set, if one helps.

@@ -101,7 +101,7 @@ func guarded(t *testing.T, fault func(ctx context.Context, w *mrtrtest.World, c 
 	}
 }
 
-var bookDinner = prove.Scenario{Tool: "book", Arguments: map[string]any{"to": "Lisbon"}, OtherArguments: map[string]any{"to": "Oslo"}}
+var bookDinner = prove.Scenario{Tool: "book", Repeatable: true, Arguments: map[string]any{"to": "Lisbon"}, OtherArguments: map[string]any{"to": "Oslo"}}
 
 func TestProveFindsTheFault(t *testing.T) {
 	hold := func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
@@ -122,8 +122,8 @@ func TestProveFindsTheFault(t *testing.T) {
 		{"it fires in each round", guarded(t, func(_ context.Context, w *mrtrtest.World, _ *mrtr.Call) error {
 			w.Effect("hold")
 			return nil
-		}), []string{"effect/once"}, `"hold" happened 2 times instead of 1`},
-		{"it forgets a done step where another instance goes on", inMemory(t), []string{"effect/instances"}, `"hold" happened 2 times instead of 1`},
+		}), []string{"once/honest"}, `"hold" happened twice instead of once`},
+		{"it forgets a done step where another instance goes on", inMemory(t), []string{"once/elsewhere"}, `"hold" happened 2 times instead of 1`},
 		{"it leaves a goroutine", guarded(t, func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
 			never := make(chan struct{})
 			go func() { <-never }()
@@ -133,17 +133,17 @@ func TestProveFindsTheFault(t *testing.T) {
 			if answer != nil && answer.Action == "decline" {
 				<-ctx.Done()
 			}
-		}), []string{"answer/declined", "effect/declined", "client/legacy-declined"}, "no answer"},
+		}), []string{"consent/declined"}, "no answer"},
 		{"it never returns where the user cancels", careful(func(_ context.Context, answer *mcp.ElicitResult) {
 			if answer != nil && answer.Action == "cancel" {
 				select {}
 			}
-		}), []string{"answer/cancelled", "instance/stops", "instance/leaks"}, "select (no cases) in"},
+		}), []string{"consent/declined", "instance/stops", "instance/leaks"}, "select (no cases) in"},
 		{"it panics where the answer has no content", careful(func(_ context.Context, answer *mcp.ElicitResult) {
 			if answer != nil && answer.Action == "accept" {
 				_ = answer.Content["seat"].(string)
 			}
-		}), []string{"answer/without-content", "answer/against-schema", "effect/asked-again", "server/alive"}, "(provetest_test.go:"},
+		}), []string{"answer/invalid", "answer/against-schema"}, "(provetest_test.go:"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
@@ -209,9 +209,9 @@ func TestAnEffectThatIsUndone(t *testing.T) {
 		})
 		return err
 	})
-	report := provetest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"effect", "answer/declined"}})
+	report := provetest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"once/honest", "consent/declined"}})
 	require.Empty(t, failed(report), "%s", report)
-	found, _ := report.Of("effect/declined")
+	found, _ := report.Of("consent/declined")
 	require.Equal(t, prove.Pass, found.Outcome, "%s", report)
 	for _, era := range []mrtrtest.Era{mrtrtest.Modern, mrtrtest.Legacy} {
 		out := mrtrtest.Call(t, build, mrtrtest.Script{Tool: "book", Arguments: trip{"Lisbon"}, Answers: mrtrtest.Answers{
@@ -239,7 +239,7 @@ func TestProveTwice(t *testing.T) {
 			}
 		}), bookDinner},
 	} {
-		only := by("answer/against-schema", "answer/without-content", "effect", "server/leaves-nothing")
+		only := by("answer/against-schema", "answer/invalid", "once/honest", "server/leaves-nothing")
 		examine := func() string {
 			report := provetest.Examine(t, c.build, c.scenario, only)
 			require.NotZero(t, report.Calls)
@@ -284,12 +284,12 @@ func TestProveFailsTheTest(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	for _, part := range []string{
-		"--- FAIL: TestProveFailsTheTest/client/capability-missing",
+		"--- FAIL: TestProveFailsTheTest/client/undeclared",
 		"it asks a client that declared nothing",
 		`request: {"arguments":{"to":"Lisbon"},"name":"book"}`,
-		"--- PASS: TestProveFailsTheTest/effect/once",
-		"--- SKIP: TestProveFailsTheTest/state/flipped",
-		`note round/final-again MUST "charge" happened 2 times instead of 1`,
+		"--- PASS: TestProveFailsTheTest/once/honest",
+		"--- SKIP: TestProveFailsTheTest/state/altered",
+		`note once/again promise "charge" happened 2 times instead of 1 for one yes`,
 	} {
 		require.Contains(t, strings.Join(strings.Fields(string(out)), " "), part)
 	}
@@ -305,13 +305,6 @@ func TestAFindingNamesTheField(t *testing.T) {
 			return nil, booking{}, nil
 		}
 	})
-	saysOK := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		book := bookFor(func() {})
-		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
-			asks, _, err := book(ctx, req, in)
-			return asks, booking{Text: "OK"}, err
-		}
-	})
 	toLisbon := map[string]any{"to": "Lisbon"}
 	cases := []struct {
 		build    mrtrtest.Build
@@ -321,7 +314,6 @@ func TestAFindingNamesTheField(t *testing.T) {
 		{newDesk, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"needs other arguments Set Scenario.OtherArguments.", "needs another tool Set Scenario.OtherTool."}},
 		{eager, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, if a call means to."}},
 		{serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] { return bookFor(func() {}) }), prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Times, and call World.Effect."}},
-		{saysOK, bookDinner, []string{"all calls that were tried end alike", "Set Scenario.OtherArguments or OtherAnswers with which the call ends otherwise."}},
 		{byHand, prove.Scenario{Tool: "book", Arguments: map[string]any{"to": 7}}, []string{"does not complete", "Set Scenario.Arguments and Answers."}},
 		{asksNothing, prove.Scenario{Tool: "book", Arguments: toLisbon}, []string{"Set Scenario.Arguments with which it asks."}},
 	}
@@ -390,12 +382,12 @@ func TestProveTheCrash(t *testing.T) {
 		}
 	})
 	once := bookDinner
-	once.SingleUse = true
-	notedBefore := provetest.Examine(t, before, once, by("round", "effect"))
+	once.Repeatable = false
+	notedBefore := provetest.Examine(t, before, once, by("once"))
 	require.Empty(t, failed(notedBefore), "%s", notedBefore)
-	notedAfter := provetest.Examine(t, after, once, by("round", "effect"))
-	require.Contains(t, failed(notedAfter), "round/crash", "%s", notedAfter)
-	require.NotContains(t, failed(notedAfter), "round/final-again", "%s", notedAfter)
+	notedAfter := provetest.Examine(t, after, once, by("once"))
+	require.Contains(t, failed(notedAfter), "once/crash", "%s", notedAfter)
+	require.NotContains(t, failed(notedAfter), "once/again", "%s", notedAfter)
 }
 
 // ledger is a database that the instances of a deployment share.

@@ -83,6 +83,33 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	require.GreaterOrEqual(t, granted, names-8)
 }
 
+// A stream that one disk would take away is refused, at Open and when it becomes one.
+func TestTooFewReplicasAreRefused(t *testing.T) {
+	nc := connect(t, natstest.Cluster(t)[0].ClientURL())
+	var usage *store.UsageError
+	one := natsstore.Options{Stream: "ONE"}
+	_, err := natsstore.Open(t.Context(), nc, &one)
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "one replica in a cluster")
+	one.AcceptLoss = true
+	open(t, nc, &one)
+	_, err = natsstore.Open(t.Context(), nc, &natsstore.Options{Stream: "ONE", Replicas: 3})
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "has 1 replicas, and Replicas is 3")
+
+	s := open(t, nc, &natsstore.Options{Stream: "THREE", Replicas: 3})
+	key := storetest.KeyOf(t, s, "record")
+	stream, err := jetStream(t, nc).Stream(t.Context(), "THREE")
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Replicas = 1
+	_, err = jetStream(t, nc).UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	s.LookAgain()
+	_, err = s.Create(t.Context(), key, nil, time.Minute)
+	require.ErrorAs(t, err, &usage)
+}
+
 // A writer that is alone with its record never loses to itself.
 func TestClusterLetsAWriterGoOn(t *testing.T) {
 	leader, _ := replicated(t)

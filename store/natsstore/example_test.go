@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/natsstore"
 )
@@ -27,7 +28,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := mrtr.New(&mrtr.Options{Store: rounds, State: &statecodec.Options{Keys: keys}})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(rounds, nil), State: &statecodec.Options{Keys: keys}})
 	if err != nil {
 		log.Fatal(err)
 	}

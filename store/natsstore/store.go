@@ -2,10 +2,10 @@
 // of processes. It needs a server of version 2.12 or later.
 //
 // A record is the last message of its subject, and its revision is that
-// message's sequence. The stream's subjects carry the epoch: a publish for a
-// stream that was deleted, or made anew, has nowhere to go. Never change the subjects of
-// the stream: it keeps its messages then, and a Get under the epoch before still finds
-// them, although every write is refused.
+// message's sequence. The stream's subjects carry the name of the contents: a publish for a
+// stream that was deleted, or made anew, has nowhere to go. Its sequences begin at a random
+// one, so a stream that has lost its disk is another epoch. Never change the subjects of
+// the stream.
 //
 // How much the stream survives is up to the servers. With three replicas
 // ([Options.Replicas]) it survives the loss of one. A single server writes to
@@ -16,10 +16,12 @@
 package natsstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,8 +36,15 @@ type Options struct {
 	// Stream names the stream. Empty means "MRTR_ROUNDS".
 	Stream string
 	// Replicas is how many servers keep the stream that Open makes: 1, 3 or 5.
-	// Zero means 1. A stream that is there stays as it is.
+	// Zero means 1. A stream that is there stays as it is, and is refused if it has another
+	// number, as is one replica in a cluster.
 	Replicas int
+	// Linger is how much longer than its time to live the server keeps a record, so that its
+	// clock may be ahead by as much for a while and no round runs again. Zero means 3 hours.
+	Linger time.Duration
+	// AcceptLoss lets Open take a stream that may lose acknowledged writes with one disk. A
+	// round that ran may then run again.
+	AcceptLoss bool
 	// MaxValue bounds a value. Zero means [store.DefaultMaxValue]. The server's
 	// max_payload must leave 4 KiB beside it.
 	MaxValue int
@@ -53,10 +62,14 @@ type Store struct {
 	stream   jetstream.Stream // for direct gets: it knows the name alone
 	opts     Options
 	maxValue int
+	known    atomic.Value // the present epoch, as far as this handle knows
+	settings store.Settings
+	high     store.HighWater
 }
 
 const (
 	defaultStream = "MRTR_ROUNDS"
+	defaultLinger = 3 * time.Hour
 	// headers is more than a publish needs beside its value.
 	headers = 4 << 10
 	// noRevision is a sequence that no message has.
@@ -78,6 +91,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	if s.opts.Stream == "" {
 		s.opts.Stream = defaultStream
 	}
+	s.opts.Linger = cmp.Or(opts.Linger, defaultLinger)
 	var err error
 	if s.maxValue, err = store.MaxValue(opts.MaxValue); err != nil {
 		return nil, err
@@ -87,8 +101,8 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 		return nil, store.Misuse("natsstore: the connection is nil")
 	case nc.Opts.ReconnectBufSize >= 0:
 		return nil, store.Misuse("natsstore: the connection buffers while it has no server: connect with nats.ReconnectBufSize(-1)")
-	case opts.Replicas < 0 || opts.MaxBytes < 0:
-		return nil, store.Misuse("natsstore: Replicas is %d and MaxBytes %d: neither is negative", opts.Replicas, opts.MaxBytes)
+	case opts.Replicas < 0 || opts.MaxBytes < 0 || opts.Linger < 0:
+		return nil, store.Misuse("natsstore: Replicas is %d, MaxBytes %d and Linger %v: none is negative", opts.Replicas, opts.MaxBytes, opts.Linger)
 	}
 	if s.js, err = jetstream.New(nc); err != nil {
 		return nil, failed("open", err)
@@ -98,6 +112,11 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	}
 	if s.stream, err = s.js.Stream(ctx, s.opts.Stream); err != nil {
 		return nil, failed("open", err)
+	}
+	if !opts.AcceptLoss {
+		if err := s.settings.Hold(ctx, s.checkReplicas); err != nil {
+			return nil, err
+		}
 	}
 	if limit := nc.MaxPayload(); limit > 0 && limit < int64(s.maxValue+headers) {
 		return nil, store.Misuse("natsstore: MaxValue %d does not fit in a message: the server's max_payload is %d", s.maxValue, limit)
@@ -115,27 +134,58 @@ func (s *Store) Epoch(ctx context.Context) (string, error) {
 			return "", failed("epoch", err)
 		}
 		stream, err := s.js.Stream(ctx, s.opts.Stream)
-		if err == nil {
-			epoch, err := epochOf(stream.CachedInfo().Config)
-			if err != nil {
-				return "", failed("epoch", err)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			// Of all who make it, one wins, as each has contents of its own.
+			_, err = s.js.CreateStream(ctx, s.config())
+			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+				err = nil
 			}
-			return epoch, nil
+		case err != nil:
+		case isUnfinished(stream.CachedInfo().Config):
+			if err = s.finish(ctx, stream); err != nil {
+				err = s.unlessFinished(ctx, err)
+			}
+		default:
+			epoch, whole, unfit := epochOf(stream.CachedInfo())
+			if whole {
+				s.known.Store(epoch)
+				return epoch, nil
+			}
+			if err = unfit; err == nil {
+				err = s.renew(ctx, stream.CachedInfo())
+			}
 		}
-		if !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return "", failed("epoch", err)
-		}
-		// Of all who make it, one wins, as each has an epoch of its own.
-		_, err = s.js.CreateStream(ctx, s.config())
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		if err != nil {
 			return "", failed("epoch", err)
 		}
 	}
 }
 
+// unlessFinished is the error of whoever finishes a stream, or nil if somebody else did so.
+func (s *Store) unlessFinished(ctx context.Context, err error) error {
+	stream, lost := s.js.Stream(ctx, s.opts.Stream)
+	if errors.Is(lost, jetstream.ErrStreamNotFound) || lost == nil && !isUnfinished(stream.CachedInfo().Config) {
+		return nil
+	}
+	return err
+}
+
+// knows returns ErrForgotten for a key of another epoch. It asks about one that it does not
+// know: a write under those subjects may succeed, and Get finds what was written before.
+func (s *Store) knows(ctx context.Context, epoch string) error {
+	if s.known.Load() == epoch {
+		return nil
+	}
+	return s.compare(ctx, epoch)
+}
+
+// Reached implements [store.Marker].
+func (s *Store) Reached(epoch string) store.Revision { return s.high.Reached(epoch) }
+
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	return s.write(ctx, key, 0, value, ttl, store.ErrExists)
+	return s.write(ctx, key, 0, value, ttl, store.ErrExists, "")
 }
 
 // Update implements [store.Store].
@@ -143,27 +193,49 @@ func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, va
 	if at == 0 { // to the server it means that there is no message
 		at = noRevision
 	}
-	return s.write(ctx, key, at, value, ttl, store.ErrConflict)
+	return s.write(ctx, key, at, value, ttl, store.ErrConflict, "")
 }
 
 // write publishes, if the subject's last message is the expected one. It is a
 // publish and not an update of the key-value API, which drops the time to live.
 // It is said again only where nobody has taken it: a second attempt would conflict with the
 // first.
-func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, conflict error) (store.Revision, error) {
-	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
+func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, conflict error, due string) (store.Revision, error) {
+	err := store.CheckWrite(key, value, s.maxValue, ttl)
+	if err == nil {
+		err = s.settings.Check(ctx)
+	}
+	if err != nil {
 		return 0, err
 	}
-	if err := ctx.Err(); err != nil {
+	if err = ctx.Err(); err == nil {
+		err = s.knows(ctx, key.Epoch)
+	}
+	if err != nil {
 		return 0, failed("write", err)
 	}
-	// The server counts in seconds and cuts off the rest.
-	ttl = (ttl + time.Second - 1).Truncate(time.Second)
+	msg := nats.NewMsg(subject(key))
+	msg.Data = value
+	if due != "" {
+		msg.Header.Set(dueHeader, due)
+	}
+	if begins := first(key.Epoch); begins > 0 { // no sequence before it is of this epoch
+		key.After = max(key.After, begins-1)
+	}
+	now, err := s.high.Write(key, func() (store.Revision, error) { return s.publish(ctx, key, at, msg, ttl, conflict) },
+		func() error { return s.end(ctx, key.Epoch) })
+	if err != nil {
+		return 0, failed("write", err)
+	}
+	return now, nil
+}
+
+func (s *Store) publish(ctx context.Context, key store.Key, at store.Revision, msg *nats.Msg, ttl time.Duration, conflict error) (store.Revision, error) {
 	for began := time.Now(); ; {
-		ack, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject(key), Data: value},
+		ack, err := s.js.PublishMsg(ctx, msg,
 			jetstream.WithExpectLastSequencePerSubject(uint64(at)),
 			jetstream.WithExpectStream(s.opts.Stream),
-			jetstream.WithMsgTTL(ttl),
+			jetstream.WithMsgTTL(s.lifetime(ttl)),
 			jetstream.WithRetryAttempts(0))
 		switch {
 		case err == nil:
@@ -176,9 +248,14 @@ func (s *Store) write(ctx context.Context, key store.Key, at store.Revision, val
 			err = verdict(err, conflict)
 		}
 		if err != nil {
-			return 0, failed("write", err)
+			return 0, err
 		}
 	}
+}
+
+// lifetime is that of a message. The server counts in seconds and cuts off the rest.
+func (s *Store) lifetime(ttl time.Duration) time.Duration {
+	return (ttl + s.opts.Linger + time.Second - 1).Truncate(time.Second)
 }
 
 // Get implements [store.Store]. A replica that answers it may lag.
@@ -186,7 +263,11 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	if err := key.Check(); err != nil {
 		return nil, 0, err
 	}
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if err == nil {
+		err = s.knows(ctx, key.Epoch)
+	}
+	if err != nil {
 		return nil, 0, failed("get", err)
 	}
 	for began := time.Now(); ; {
@@ -245,7 +326,7 @@ func (s *Store) compare(ctx context.Context, epoch string) error {
 	if err != nil {
 		return err
 	}
-	now, err := epochOf(stream.CachedInfo().Config)
+	now, _, err := epochOf(stream.CachedInfo())
 	if err == nil && now != epoch {
 		err = store.ErrForgotten
 	}

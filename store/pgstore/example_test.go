@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/pgstore"
 )
@@ -20,7 +21,12 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
+	config, err := pgxpool.ParseConfig(os.Getenv("DATABASE_URL"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	pgstore.Watch(config.ConnConfig) // the warnings of a server that waits for a standby
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +34,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := mrtr.New(&mrtr.Options{Store: rounds, State: &statecodec.Options{Keys: keys}})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(rounds, nil), State: &statecodec.Options{Keys: keys}})
 	if err != nil {
 		log.Fatal(err)
 	}

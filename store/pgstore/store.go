@@ -1,11 +1,10 @@
 // Package pgstore remembers rounds in a table of PostgreSQL, for a fleet of
 // processes.
 //
-// Each operation is one statement. A write is acknowledged when the server has
-// it on disk; with a standby that lags, a failover may lose the last of them,
-// so let synchronous_commit wait for the standby. After the database was
-// restored from a backup, drop the table: an older copy does not know of the
-// rounds that ran since.
+// Each operation is one statement. A write is acknowledged when the server has it on disk, and
+// on the standby that it waits for. A promotion, and a recovery from a backup, begin another
+// epoch, because acknowledged writes may be missing: a call that began before is told what is
+// found, and whatever is not found is in doubt.
 package pgstore
 
 import (
@@ -33,8 +32,9 @@ type Options struct {
 	// MaxValue bounds a value. Zero means [store.DefaultMaxValue].
 	MaxValue int
 	// AcceptLoss lets Open take a server that acknowledges writes which a crash
-	// may undo: fsync or synchronous_commit is off. A round that ran may then
-	// run again after a crash.
+	// may undo: fsync is off, synchronous_commit is off or local, or the server waits for a
+	// standby and the pool does not hear when it did not ([Watch]). A round that ran may
+	// then run again after a crash.
 	AcceptLoss bool
 }
 
@@ -45,21 +45,27 @@ type Store struct {
 	table    string
 	maxValue int
 	texts    statements
+	mode     pgx.QueryExecMode
+	settings store.Settings
+	high     store.HighWater
+	clock    store.Clock
 }
 
 const (
 	defaultTable = "mrtr_rounds"
 	sweepAtOnce  = 256
+	contentsLen  = 13 // of a random text: enough to tell one table from another
 )
 
 var tableName = regexp.MustCompile(`^([a-z_][a-z0-9_]{0,40}\.)?[a-z_][a-z0-9_]{0,40}$`)
 
-// Open finds the table, or makes it.
+// Open finds the table, or makes it. It refuses a server that cannot keep what it
+// acknowledges, and the store looks again once a minute.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	s := &Store{pool: pool, table: opts.Table}
+	s := &Store{pool: pool, table: opts.Table, clock: store.NewClock()}
 	if s.table == "" {
 		s.table = defaultTable
 	}
@@ -74,8 +80,11 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error
 		return nil, store.Misuse("pgstore: %q is no name of a table: up to 41 of a-z 0-9 _, and a schema before a dot", s.table)
 	}
 	s.texts = statementsOn(s.table)
+	if err := s.findPooler(ctx); err != nil {
+		return nil, err
+	}
 	if !opts.AcceptLoss {
-		if err := s.checkDurable(ctx); err != nil {
+		if err := s.settings.Hold(ctx, s.checkDurable); err != nil {
 			return nil, err
 		}
 	}
@@ -85,28 +94,18 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error
 	return s, nil
 }
 
-func (s *Store) checkDurable(ctx context.Context) error {
-	for _, setting := range []string{"fsync", "synchronous_commit"} {
-		var value string
-		if err := s.pool.QueryRow(ctx, "SELECT current_setting($1)", setting).Scan(&value); err != nil {
-			return failed("open", err)
-		}
-		if value == "off" {
-			return store.Misuse("pgstore: %s is off, so a crash may undo what was acknowledged: switch it on, or set AcceptLoss", setting)
-		}
-	}
-	return nil
-}
-
 // Scope is [store.Cluster].
 func (s *Store) Scope() store.Scope { return store.Cluster }
 
 // Epoch implements [store.Store].
 func (s *Store) Epoch(ctx context.Context) (string, error) {
 	var epoch string
-	err := s.pool.QueryRow(ctx, s.texts.epoch).Scan(&epoch)
-	if errors.Is(err, pgx.ErrNoRows) || has(err, undefinedTable) {
-		epoch, err = s.begin(ctx)
+	err := s.pool.QueryRow(ctx, s.texts.epoch, s.mode).Scan(&epoch)
+	if errors.Is(err, pgx.ErrNoRows) || has(err, undefinedTable, undefinedColumn) {
+		if err = s.begin(ctx); err == nil {
+			// The transaction that wrote the row is a part of it.
+			err = s.pool.QueryRow(ctx, s.texts.epoch, s.mode).Scan(&epoch)
+		}
 	}
 	if err != nil {
 		return "", failed("epoch", err)
@@ -116,65 +115,104 @@ func (s *Store) Epoch(ctx context.Context) (string, error) {
 
 // begin makes the table and chooses an epoch. Whoever is second finds the epoch
 // of the first.
-func (s *Store) begin(ctx context.Context) (epoch string, err error) {
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+func (s *Store) begin(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// Two that make one table at once would hinder each other.
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.table); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", s.mode, s.table); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, s.texts.schema); err != nil {
+		if _, err := tx.Exec(ctx, s.texts.schema, pgx.QueryExecModeSimpleProtocol); err != nil {
 			return err
 		}
-		err := tx.QueryRow(ctx, s.texts.epoch).Scan(&epoch)
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
+		err := tx.QueryRow(ctx, s.texts.epoch, s.mode).Scan(new(string))
+		if errors.Is(err, pgx.ErrNoRows) {
+			_, err = tx.Exec(ctx, s.texts.begin, s.mode, rand.Text()[:contentsLen])
 		}
-		epoch = rand.Text()
-		_, err = tx.Exec(ctx, s.texts.begin, epoch)
 		return err
 	})
-	return epoch, err
 }
+
+// Reached implements [store.Marker].
+func (s *Store) Reached(epoch string) store.Revision { return s.high.Reached(epoch) }
 
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
-		return 0, err
-	}
-	return s.write(ctx, store.ErrExists, s.texts.create, key.Epoch, key.Name, notNil(value), lifetime(ttl))
+	return s.write(ctx, key, s.texts.create, store.ErrExists, value, ttl, time.Time{})
 }
 
 // Update implements [store.Store].
 func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	return s.write(ctx, key, s.texts.update, store.ErrConflict, value, ttl, time.Time{}, int64(at))
+}
+
+// Schedule implements [store.Scheduler].
+func (s *Store) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	if at == 0 {
+		return s.write(ctx, key, s.texts.create, store.ErrExists, value, ttl, due)
+	}
+	return s.write(ctx, key, s.texts.update, store.ErrConflict, value, ttl, due, int64(at))
+}
+
+// write runs a statement, of which lost is the verdict where it finds another record than it
+// is for.
+func (s *Store) write(ctx context.Context, key store.Key, statement string, lost error, value []byte, ttl time.Duration, due time.Time, at ...any) (store.Revision, error) {
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
 	}
-	return s.write(ctx, store.ErrConflict, s.texts.update, key.Epoch, key.Name, notNil(value), lifetime(ttl), int64(at))
+	if err := s.settings.Check(ctx); err != nil {
+		return 0, err
+	}
+	var when *time.Time
+	if !due.IsZero() {
+		when = &due
+	}
+	args := append([]any{s.mode, key.Epoch, store.Contents(key.Epoch), key.Name, s.clock.Early(), s.clock.Late(), lifetime(ttl), notNil(value), when}, at...)
+	now, err := s.high.Write(key, func() (now store.Revision, err error) {
+		err = unlessSerialized(ctx, func() error {
+			now, err = s.try(ctx, lost, statement, args)
+			return err
+		})
+		return now, err
+	}, func() error {
+		_, err := s.pool.Exec(ctx, s.texts.end, s.mode, key.Epoch)
+		return err
+	})
+	if err != nil {
+		return 0, failed("write", err)
+	}
+	return now, nil
 }
 
-// write runs a statement that says whether the epoch is the table's, which revision it
+// try runs a statement that says whether the epoch is the table's, which revision it
 // wrote, if any, and otherwise the record that a Create found. One that was committed
 // since the statement began is not seen.
-func (s *Store) write(ctx context.Context, lost error, statement string, args ...any) (store.Revision, error) {
-	var known bool
+func (s *Store) try(ctx context.Context, lost error, statement string, args []any) (store.Revision, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Release()
+	forget(conn)
+	var known *bool // null where there is no epoch
 	var at, existing *int64
 	var found []byte
-	err := unlessSerialized(ctx, func() error {
-		return s.pool.QueryRow(ctx, statement, args...).Scan(&known, &at, &found, &existing)
-	})
+	err = conn.QueryRow(ctx, statement, args...).Scan(&known, &at, &found, &existing)
 	switch {
 	case has(err, undefinedTable):
-		return 0, failed("write", fmt.Errorf("%w: %w", store.ErrForgotten, err))
+		return 0, fmt.Errorf("%w: %w", store.ErrForgotten, err)
 	case has(err, diskFull):
-		return 0, failed("write", fmt.Errorf("%w: %w", store.ErrFull, err))
+		return 0, fmt.Errorf("%w: %w", store.ErrFull, err)
 	case err != nil: // a lock timeout, too, says nothing about the record
-		return 0, failed("write", err)
-	case !known:
-		return 0, failed("write", store.ErrForgotten)
+		return 0, err
+	case known == nil || !*known:
+		return 0, store.ErrForgotten
 	case at == nil && existing != nil:
-		return 0, failed("write", &store.ExistsError{Value: found, At: store.Revision(*existing)})
+		return 0, &store.ExistsError{Value: found, At: store.Revision(*existing)}
 	case at == nil:
-		return 0, failed("write", lost)
+		return 0, lost
+	}
+	if warning := heard(conn); warning != nil {
+		return 0, fmt.Errorf("%w: %w", errUnsettled, warning)
 	}
 	return store.Revision(*at), nil
 }
@@ -186,7 +224,7 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	}
 	var value []byte
 	var at int64
-	err := s.pool.QueryRow(ctx, s.texts.get, key.Epoch, key.Name).Scan(&value, &at)
+	err := s.pool.QueryRow(ctx, s.texts.get, s.mode, key.Epoch, store.Contents(key.Epoch), key.Name, s.clock.Early()).Scan(&value, &at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, 0, store.ErrNotFound
@@ -202,13 +240,13 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 func (s *Store) Sweep(ctx context.Context) (left bool, err error) {
 	for swept := int64(sweepAtOnce); err == nil && swept == sweepAtOnce; {
 		err = unlessSerialized(ctx, func() error {
-			tag, err := s.pool.Exec(ctx, s.texts.sweep, sweepAtOnce)
+			tag, err := s.pool.Exec(ctx, s.texts.sweep, s.mode, s.clock.Early(), sweepAtOnce)
 			swept = tag.RowsAffected()
 			return err
 		})
 	}
 	if err == nil {
-		err = s.pool.QueryRow(ctx, s.texts.any).Scan(&left)
+		err = s.pool.QueryRow(ctx, s.texts.any, s.mode).Scan(&left)
 	}
 	switch {
 	case has(err, undefinedTable):
@@ -219,9 +257,28 @@ func (s *Store) Sweep(ctx context.Context) (left bool, err error) {
 	return left, nil
 }
 
+// Due implements [store.Scheduler].
+func (s *Store) Due(ctx context.Context, before time.Time, n int) ([]store.Key, error) {
+	rows, err := s.pool.Query(ctx, s.texts.due, s.mode, before, s.clock.Early(), n)
+	if err == nil {
+		var keys []store.Key
+		if keys, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (key store.Key, err error) {
+			err = row.Scan(&key.Epoch, &key.Name)
+			return key, err
+		}); err == nil {
+			return keys, nil
+		}
+	}
+	if has(err, undefinedTable) {
+		return nil, nil
+	}
+	return nil, failed("due", err)
+}
+
 // Conditions of the server that mean something here.
 const (
 	undefinedTable       = "42P01"
+	undefinedColumn      = "42703"
 	diskFull             = "53100"
 	serializationFailure = "40001"
 	deadlock             = "40P01"

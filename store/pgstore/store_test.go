@@ -52,6 +52,22 @@ func newSubjectWith(t *testing.T, settings string) *storetest.Subject {
 			require.NoError(t, err)
 			return s
 		},
+		Rewind: func() func() store.Store {
+			query := func(sql string) {
+				_, err := direct.Exec(t.Context(), strings.ReplaceAll(sql, "rounds", opts.Table))
+				require.NoError(t, err)
+			}
+			query("CREATE TABLE rounds_copy AS TABLE rounds")
+			return func() store.Store { // as a dump of the table is restored
+				query("TRUNCATE rounds; INSERT INTO rounds TABLE rounds_copy")
+				return s
+			}
+		},
+		Ahead: func(by time.Duration) store.Store {
+			wrong := open(t, direct, opts)
+			wrong.MoveClock(by)
+			return wrong
+		},
 		HoldRequests: proxy.HoldRequests,
 		HoldAnswers:  proxy.HoldAnswers,
 		Cut:          proxy.Cut,
@@ -158,11 +174,13 @@ func TestOptionsAreChecked(t *testing.T) {
 	_, err := pgstore.Open(t.Context(), nil, nil)
 	require.ErrorAs(t, err, &usage)
 
-	forgetful := connect(t, addr, " synchronous_commit=off")
-	_, err = pgstore.Open(t.Context(), forgetful, nil)
-	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, "synchronous_commit is off")
-	open(t, forgetful, &pgstore.Options{AcceptLoss: true})
+	for _, value := range []string{"off", "local"} {
+		forgetful := connect(t, addr, " synchronous_commit="+value)
+		_, err = pgstore.Open(t.Context(), forgetful, nil)
+		require.ErrorAs(t, err, &usage)
+		require.ErrorContains(t, err, "synchronous_commit is "+value)
+		open(t, forgetful, &pgstore.Options{AcceptLoss: true})
+	}
 }
 
 func open(t testing.TB, pool *pgxpool.Pool, opts *pgstore.Options) *pgstore.Store {

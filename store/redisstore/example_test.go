@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/redisstore"
 )
@@ -24,7 +25,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := mrtr.New(&mrtr.Options{Store: rounds, State: &statecodec.Options{Keys: keys}})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(rounds, nil), State: &statecodec.Options{Keys: keys}})
 	if err != nil {
 		log.Fatal(err)
 	}

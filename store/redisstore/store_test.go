@@ -4,7 +4,9 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -43,10 +45,34 @@ func newSubject(t *testing.T) *storetest.Subject {
 			require.NoError(t, direct.FlushDB(t.Context()).Err())
 			return s
 		},
+		Rewind: func() func() store.Store { return rewind(t, direct, s) },
+		Ahead: func(by time.Duration) store.Store {
+			wrong := open(t, direct, opts)
+			wrong.MoveClock(by)
+			return wrong
+		},
 		HoldRequests: proxy.HoldRequests,
 		HoldAnswers:  proxy.HoldAnswers,
 		Cut:          proxy.Cut,
 		Slack:        100 * time.Millisecond, // it counts in milliseconds of a clock it reads now and then
+	}
+}
+
+// rewind takes a copy of every key, and puts them back.
+func rewind(t *testing.T, client *redis.Client, s store.Store) (back func() store.Store) {
+	ctx, dumps := t.Context(), map[string]string{}
+	keys, err := client.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	for _, key := range keys {
+		dumps[key], err = client.Dump(ctx, key).Result()
+		require.NoError(t, err)
+	}
+	return func() store.Store {
+		require.NoError(t, client.FlushDB(ctx).Err())
+		for key, dump := range dumps {
+			require.NoError(t, client.Restore(ctx, key, 0, dump).Err())
+		}
+		return s
 	}
 }
 
@@ -111,16 +137,62 @@ func TestForgetfulServersAreRefused(t *testing.T) {
 		open(t, client, &redisstore.Options{AcceptLoss: true})
 		require.NoError(t, client.ConfigSet(t.Context(), c.setting, c.good).Err())
 	}
+	s := open(t, client, nil)
+	key := storetest.KeyOf(t, s, "record")
+	require.NoError(t, client.ConfigSet(t.Context(), "appendfsync", "no").Err())
+	_, err := s.Create(t.Context(), key, nil, time.Minute)
+	require.NoError(t, err, "the look of the minute is to come")
+	s.LookAgain()
+	_, err = s.Create(t.Context(), key, nil, time.Minute)
+	require.ErrorAs(t, err, &usage)
+	require.NoError(t, client.ConfigSet(t.Context(), "appendfsync", "always").Err())
+
+	master := storetest.Redis.Start(t)
+	host, port, _ := net.SplitHostPort(master)
+	for _, words := range [][]any{{"REPLICAOF", host, port}, {"REPLICAOF", "NO", "ONE"}} {
+		require.NoError(t, client.Do(t.Context(), words...).Err())
+		if len(words[2].(string)) > 3 {
+			require.Eventually(t, func() bool {
+				_, err := redisstore.Open(t.Context(), connect(t, master, 0), nil)
+				return errors.As(err, &usage) && strings.Contains(err.Error(), "it has 1 replicas")
+			}, 10*time.Second, 50*time.Millisecond)
+			_, err = redisstore.Open(t.Context(), client, nil)
+			require.ErrorContains(t, err, "its role is slave")
+		}
+	}
+
 	// Redis does not stop while it begins its log anew.
 	require.Eventually(t, func() bool {
 		info, err := client.Info(t.Context(), "persistence").Result()
 		return err == nil && strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0")
 	}, 10*time.Second, 20*time.Millisecond)
 	require.NoError(t, client.Do(t.Context(), "ACL", "SETUSER", "default", "-config").Err())
-	_, err := redisstore.Open(t.Context(), client, nil)
+	_, err = redisstore.Open(t.Context(), client, nil)
 	require.ErrorAs(t, err, &usage)
 	require.ErrorContains(t, err, "not known")
 	open(t, client, &redisstore.Options{AcceptLoss: true})
+}
+
+func TestAClusterIsRefused(t *testing.T) {
+	client := connect(t, storetest.Redis.With("--cluster-enabled", "yes", "--databases", "1").Start(t), 0)
+	var usage *store.UsageError
+	_, err := redisstore.Open(t.Context(), client, &redisstore.Options{AcceptLoss: true})
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "Redis Cluster")
+}
+
+// A record that Redis has evicted may be any: none of the epoch is believed to be there.
+func TestAnEvictionEndsTheEpoch(t *testing.T) {
+	client := connect(t, storetest.Redis.Start(t), 0)
+	s := open(t, client, nil)
+	key := storetest.KeyOf(t, s, "record")
+	require.NoError(t, client.Set(t.Context(), "others", "data", 0).Err())
+	for _, setting := range [][2]string{{"maxmemory-policy", "allkeys-random"}, {"maxmemory", "1"}, {"maxmemory", "0"}} {
+		require.NoError(t, client.ConfigSet(t.Context(), setting[0], setting[1]).Err())
+		_ = client.Set(t.Context(), "others", "data", 0) // for which it looks for room
+	}
+	_, err := s.Create(t.Context(), key, nil, time.Minute)
+	require.ErrorIs(t, err, store.ErrForgotten)
 }
 
 // The client may be set to repeat commands. A write is not repeated: its second

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/serve"
@@ -53,7 +54,7 @@ func run(ctx context.Context, address, file string, listening func(net.Addr)) er
 	defer rounds.Close()
 	rt, err := mrtr.New(&mrtr.Options{
 		State:    &statecodec.Options{Keys: keys},
-		Store:    rounds,
+		Durable:  durable.In(rounds, nil),
 		Listener: observe.With(observe.Log(slog.New(slog.DiscardHandler))), // slog.Default() in a real one
 	})
 	if err != nil {

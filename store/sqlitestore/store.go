@@ -6,9 +6,11 @@
 // Until then the requests of the others end in -31001.
 //
 // The file is in WAL mode, which needs a local disk: a network file system will
-// not do. Every write is on disk before it is acknowledged. A file that was restored
-// from a backup must be deleted, because an older copy does not know of the rounds that
-// ran since.
+// not do. Every write is on disk before it is acknowledged. Beside it lies a file with the
+// suffix -mark, which holds the last revision: records that were restored from a copy are
+// behind it, and begin another epoch when they are opened. So restore the file of the records
+// alone, while no process uses it. A call that began before is told what is found, and
+// whatever is not found is in doubt.
 //
 // It uses modernc.org/sqlite, which is SQLite's own C source translated to Go.
 // So no C compiler is needed, and the file format, the locking and the recovery
@@ -21,6 +23,7 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"os"
 	"time"
 
 	"github.com/mrtr-go/sdk/store"
@@ -34,6 +37,13 @@ const (
 	minBytes    = 64 << 10
 	readers     = 4
 	sweepAtOnce = 256
+
+	contentsLen    = 13 // of a random text: enough to tell one file from another
+	incarnationLen = 8
+
+	// checkpointPages bounds the log, by a MiB: one that fills the disk before it is
+	// written back can never be.
+	checkpointPages = 256
 )
 
 // Options bounds a [Store]. The zero value is good for most.
@@ -50,11 +60,15 @@ type Options struct {
 type Store struct {
 	maxValue int
 	maxPages int64
+	mark     *mark
+	settings store.Settings
+	high     store.HighWater
+	clock    store.Clock
 
 	// The writer is one connection: writers of this process queue in Go, where a
 	// context ends the wait, and not at the file's lock.
-	writer, reader                                               *sql.DB
-	number, create, existing, update, get, used, sweep, sweepEnd *sql.Stmt
+	writer, reader                                                    *sql.DB
+	number, create, existing, update, get, used, sweep, sweepEnd, due *sql.Stmt
 }
 
 // Open opens the file, and makes it if there is none. Unlike the stores of a fleet, which
@@ -77,7 +91,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Store, error) {
 	case maxBytes < minBytes:
 		return nil, store.Misuse("sqlitestore: MaxBytes is %d: it is %d or more", maxBytes, minBytes)
 	}
-	s := &Store{maxValue: maxValue}
+	s := &Store{maxValue: maxValue, clock: store.NewClock()}
 	if err := s.open(ctx, path, maxBytes); err != nil {
 		return nil, errors.Join(failed("open", err), s.Close())
 	}
@@ -90,6 +104,11 @@ func (s *Store) Close() error {
 	for _, db := range []*sql.DB{s.reader, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
+		}
+	}
+	if s.mark != nil {
+		if err := s.mark.file.Close(); !errors.Is(err, os.ErrClosed) { // as the others, it may be closed twice
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -121,9 +140,11 @@ func (s *Store) Epoch(ctx context.Context) (string, error) {
 		if _, err = tx.ExecContext(ctx, `DELETE FROM rounds`); err != nil {
 			return err
 		}
-		epoch = rand.Text()
-		_, err = tx.ExecContext(ctx, `INSERT INTO rounds VALUES ('', ?, 0, ?)`, []byte(epoch), int64(math.MaxInt64))
-		return err
+		epoch = store.EpochOf(rand.Text()[:contentsLen], rand.Text()[:incarnationLen])
+		if _, err = tx.ExecContext(ctx, beginSQL, []byte(epoch), int64(math.MaxInt64)); err != nil {
+			return err
+		}
+		return s.mark.set(0)
 	})
 	if err != nil {
 		return "", failed("epoch", err)
@@ -131,57 +152,87 @@ func (s *Store) Epoch(ctx context.Context) (string, error) {
 	return epoch, nil
 }
 
+// Reached implements [store.Marker].
+func (s *Store) Reached(epoch string) store.Revision { return s.high.Reached(epoch) }
+
 // Create implements [store.Store].
 func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
-		return 0, err
-	}
-	at, err := s.tryCreate(ctx, key, value, ttl)
-	if errors.Is(err, store.ErrFull) {
-		if n, swept := s.sweepUpTo(ctx, "", lastName); swept == nil && n > 0 {
-			return s.tryCreate(ctx, key, value, ttl)
-		}
-	}
-	return at, err
-}
-
-func (s *Store) tryCreate(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	return s.write(ctx, key, func(tx *sql.Tx, at int64) error {
-		now := time.Now()
-		result, err := tx.StmtContext(ctx, s.create).ExecContext(ctx, key.Name, notNil(value), at, expiry(now, ttl), now.UnixMilli())
-		err = oneRow(result, err, store.ErrExists)
-		if errors.Is(err, store.ErrExists) {
-			var is store.ExistsError
-			if err := tx.StmtContext(ctx, s.existing).QueryRowContext(ctx, key.Name).Scan(&is.Value, &is.At); err != nil {
-				return err
-			}
-			return &is
-		}
-		if err != nil {
-			return err
-		}
-		// The record's own pages count. It goes again if they are too many.
-		var used int64
-		if err := tx.StmtContext(ctx, s.used).QueryRowContext(ctx).Scan(&used); err != nil {
-			return err
-		}
-		if used > s.maxPages {
-			return store.ErrFull
-		}
-		return nil
-	})
+	return s.Schedule(ctx, key, 0, value, ttl, time.Time{})
 }
 
 // Update implements [store.Store].
 func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if at == 0 { // which no record has, and Create takes for none
+		at = math.MaxInt64
+	}
+	return s.Schedule(ctx, key, at, value, ttl, time.Time{})
+}
+
+// Schedule implements [store.Scheduler].
+func (s *Store) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
 	if err := store.CheckWrite(key, value, s.maxValue, ttl); err != nil {
 		return 0, err
 	}
-	return s.write(ctx, key, func(tx *sql.Tx, next int64) error {
-		now := time.Now()
-		result, err := tx.StmtContext(ctx, s.update).ExecContext(ctx, key.Name, notNil(value), next, expiry(now, ttl), now.UnixMilli(), int64(at))
+	if err := s.settings.Check(ctx); err != nil {
+		return 0, err
+	}
+	var when *int64
+	if !due.IsZero() {
+		ms := due.UnixMilli()
+		when = &ms
+	}
+	put := func(tx *sql.Tx, next int64) error {
+		return s.put(ctx, tx, at, key.Name, notNil(value), next, expiry(s.clock.Late(), ttl), s.clock.Early().UnixMilli(), when)
+	}
+	now, err := s.write(ctx, key, put)
+	if errors.Is(err, store.ErrFull) {
+		if s.makeRoom(ctx) {
+			now, err = s.write(ctx, key, put)
+		}
+	}
+	if err != nil {
+		return 0, failed("write", err)
+	}
+	return now, nil
+}
+
+// put creates a record, or updates one.
+func (s *Store) put(ctx context.Context, tx *sql.Tx, at store.Revision, name string, args ...any) error {
+	args = append([]any{name}, args...)
+	if at != 0 {
+		result, err := tx.StmtContext(ctx, s.update).ExecContext(ctx, append(args, int64(at))...)
 		return oneRow(result, err, store.ErrConflict)
-	})
+	}
+	result, err := tx.StmtContext(ctx, s.create).ExecContext(ctx, args...)
+	err = oneRow(result, err, store.ErrExists)
+	if errors.Is(err, store.ErrExists) {
+		var is store.ExistsError
+		if err := tx.StmtContext(ctx, s.existing).QueryRowContext(ctx, name).Scan(&is.Value, &is.At); err != nil {
+			return err
+		}
+		return &is
+	}
+	if err != nil {
+		return err
+	}
+	// The record's own pages count. It goes again if they are too many.
+	var used int64
+	if err := tx.StmtContext(ctx, s.used).QueryRowContext(ctx).Scan(&used); err != nil {
+		return err
+	}
+	if used > s.maxPages {
+		return store.ErrFull
+	}
+	return nil
+}
+
+// makeRoom removes what has expired, and writes the log back, which may have filled the disk.
+// It reports whether that changed anything.
+func (s *Store) makeRoom(ctx context.Context) bool {
+	var busy, log, back int
+	err := s.writer.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &back)
+	removed, swept := s.sweepUpTo(ctx, "", lastName)
+	return err == nil && busy == 0 || swept == nil && removed > 0
 }
 
 // Get implements [store.Store].
@@ -192,7 +243,7 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 	var value []byte
 	var at int64
 	err := unlessBusy(ctx, func() error {
-		return s.get.QueryRowContext(ctx, []byte(key.Epoch), key.Name, time.Now().UnixMilli()).Scan(&value, &at)
+		return s.get.QueryRowContext(ctx, []byte(key.Epoch), key.Name, s.clock.Early().UnixMilli()).Scan(&value, &at)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, 0, store.ErrNotFound
@@ -206,21 +257,23 @@ func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision,
 // write takes the next revision, if the key's epoch is the file's, and lets put
 // use it. If put fails, the revision is not used either.
 func (s *Store) write(ctx context.Context, key store.Key, put func(tx *sql.Tx, at int64) error) (store.Revision, error) {
-	var at int64
-	err := s.transact(ctx, func(tx *sql.Tx) error {
-		err := tx.StmtContext(ctx, s.number).QueryRowContext(ctx, []byte(key.Epoch)).Scan(&at)
-		if errors.Is(err, sql.ErrNoRows) {
-			return store.ErrForgotten
+	return s.high.Write(key, func() (store.Revision, error) {
+		var at int64
+		err := s.transact(ctx, func(tx *sql.Tx) error {
+			err := tx.StmtContext(ctx, s.number).QueryRowContext(ctx, []byte(key.Epoch)).Scan(&at)
+			if errors.Is(err, sql.ErrNoRows) {
+				return store.ErrForgotten
+			}
+			if err != nil {
+				return err
+			}
+			return put(tx, at)
+		})
+		if err == nil {
+			err = s.mark.raise(store.Revision(at))
 		}
-		if err != nil {
-			return err
-		}
-		return put(tx, at)
-	})
-	if err != nil {
-		return 0, failed("write", err)
-	}
-	return store.Revision(at), nil
+		return store.Revision(at), fullDisk(err)
+	}, func() error { return s.transact(ctx, func(tx *sql.Tx) error { return end(ctx, tx, key.Epoch) }) })
 }
 
 // transact locks the file for writing, and commits unless do fails.
@@ -265,13 +318,37 @@ func (s *Store) Sweep(ctx context.Context) (left bool, err error) {
 
 func (s *Store) sweepUpTo(ctx context.Context, from, end string) (removed int64, err error) {
 	err = unlessBusy(ctx, func() error {
-		result, err := s.sweep.ExecContext(ctx, time.Now().UnixMilli(), from, end)
+		result, err := s.sweep.ExecContext(ctx, s.clock.Early().UnixMilli(), from, end)
 		if err == nil {
 			removed, err = result.RowsAffected()
 		}
 		return err
 	})
 	return removed, err
+}
+
+// Due implements [store.Scheduler].
+func (s *Store) Due(ctx context.Context, before time.Time, n int) (keys []store.Key, err error) {
+	err = unlessBusy(ctx, func() error {
+		keys = nil
+		rows, err := s.due.QueryContext(ctx, before.UnixMilli(), s.clock.Early().UnixMilli(), n)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var key store.Key
+			if err := rows.Scan(&key.Name, &key.Epoch); err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
+		return rows.Err()
+	})
+	if err != nil {
+		return nil, failed("due", err)
+	}
+	return keys, nil
 }
 
 // oneRow returns the verdict if a statement found nothing to write to.

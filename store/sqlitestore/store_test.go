@@ -44,6 +44,16 @@ func newSubject(t *testing.T, path string) *storetest.Subject {
 			}
 			return open(t, path, opts)
 		},
+		Rewind: func() func() store.Store {
+			execute(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
+			copied, err := os.ReadFile(path)
+			require.NoError(t, err)
+			return func() store.Store {
+				require.NoError(t, s.Close())
+				require.NoError(t, os.WriteFile(path, copied, 0o600))
+				return open(t, path, opts)
+			}
+		},
 		Small: func() store.Store {
 			return open(t, filepath.Join(t.TempDir(), "small.db"), &sqlitestore.Options{MaxBytes: 64 << 10})
 		},
@@ -152,12 +162,69 @@ func TestFileIsNotForOthers(t *testing.T) {
 	storetest.KeyOf(t, s, "record")
 	files, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
-	require.Len(t, files, 3, "the file, its log and the log's index")
+	require.Len(t, files, 4, "the file, its log, the log's index and the mark")
 	for _, file := range files {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), file)
 	}
+}
+
+// The log does not grow without end: on a disk that it fills it could never be written back.
+func TestTheLogIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	s := open(t, path, nil)
+	key := storetest.KeyOf(t, s, "record")
+	at, err := s.Create(t.Context(), key, nil, time.Minute)
+	require.NoError(t, err)
+	for range 400 {
+		at, err = s.Update(t.Context(), key, at, make([]byte, 10_000), time.Minute)
+		require.NoError(t, err)
+	}
+	log, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	require.Less(t, log.Size(), int64(2<<20))
+}
+
+// Records that were copied elsewhere without the mark may be any copy, and so may be those
+// that were put in the place of a file in use.
+func TestAFileThatWasReplacedIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	s := open(t, path, nil)
+	key := storetest.KeyOf(t, s, "record")
+	at, err := s.Create(t.Context(), key, []byte("one"), time.Minute)
+	require.NoError(t, err)
+	again := open(t, path, nil)
+	require.Equal(t, key.Epoch, storetest.KeyOf(t, again, "record").Epoch)
+	require.NoError(t, os.Remove(path+"-mark"))
+	moved := open(t, path, nil)
+	now := storetest.KeyOf(t, moved, "record")
+	require.NotEqual(t, key.Epoch, now.Epoch)
+	require.True(t, store.Kin(key.Epoch, now.Epoch))
+	_, err = moved.Update(t.Context(), now, at, []byte("two"), time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, now.Epoch, storetest.KeyOf(t, open(t, path, nil), "record").Epoch, "once")
+
+	require.NoError(t, os.Rename(path, path+".old"))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	s.LookAgain()
+	_, err = s.Create(t.Context(), now, nil, time.Minute)
+	require.ErrorAs(t, err, new(*store.UsageError))
+	require.ErrorContains(t, err, "replaced")
+}
+
+// A file that an earlier release has made is opened, and begins an epoch.
+func TestAFileOfAnEarlierRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds.db")
+	execute(t, path, `CREATE TABLE rounds (name TEXT PRIMARY KEY, value BLOB NOT NULL, revision INTEGER NOT NULL, expires INTEGER NOT NULL) WITHOUT ROWID`)
+	execute(t, path, `INSERT INTO rounds VALUES ('', x'414243', 7, 9223372036854775807), ('record', x'00', 7, 9223372036854775807)`)
+	s := open(t, path, nil)
+	key := storetest.KeyOf(t, s, "record")
+	require.True(t, store.Kin("ABC", key.Epoch))
+	_, at, err := s.Get(t.Context(), key)
+	require.NoError(t, err)
+	_, err = s.Schedule(t.Context(), key, at, nil, time.Minute, time.Now())
+	require.NoError(t, err)
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 // listens on an address.
 type Proxy struct {
 	listener          net.Listener
-	target            string
 	requests, answers gate
 
 	// mu guards the fields below.
-	mu    sync.Mutex
-	conns map[net.Conn]bool // open ones
-	cut   bool              // no connection is taken any more
+	mu     sync.Mutex
+	target string
+	conns  map[net.Conn]bool // open ones
+	cut    bool              // no connection is taken any more
 }
 
 // NewProxy forwards to target until the test ends.
@@ -45,14 +45,29 @@ func (p *Proxy) HoldRequests() (release func()) { return p.requests.shut() }
 // HoldAnswers delays the bytes on their way from the backend until release.
 func (p *Proxy) HoldAnswers() (release func()) { return p.answers.shut() }
 
+// Turn closes every connection, and forwards new ones elsewhere: to the server that has taken
+// the backend's place.
+func (p *Proxy) Turn(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+	p.hangUp()
+}
+
 // Cut closes every connection, and refuses new ones from now on.
 func (p *Proxy) Cut() {
 	_ = p.listener.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = true
+	p.hangUp()
+}
+
+// hangUp closes every connection. The caller holds p.mu.
+func (p *Proxy) hangUp() {
 	for conn := range p.conns {
 		_ = conn.Close()
+		delete(p.conns, conn)
 	}
 }
 
@@ -62,7 +77,10 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		far, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = near.Close()
 			continue

@@ -37,12 +37,31 @@ type Server struct {
 
 // PostgreSQL is a server whose user mrtr needs no password.
 var PostgreSQL = &Server{
-	Programs: []string{"/usr/lib/postgresql/*/bin/postgres", "postgres"},
-	Command:  postgres,
-	Ready: func(ctx context.Context, program, addr string) error {
-		host, port, _ := net.SplitHostPort(addr)
-		return exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "pg_isready"), "-q", "-h", host, "-p", port).Run()
+	Programs: postgresPrograms,
+	Command: func(t testing.TB, program, dir, host, port string) *exec.Cmd {
+		return postgres(t, program, dir, host, port, "initdb", "-U", "mrtr", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
 	},
+	Ready: postgresIsReady,
+}
+
+// Standby is a PostgreSQL server that follows another one, by the name standby.
+func Standby(primary string) *Server {
+	of, at, _ := net.SplitHostPort(primary)
+	return &Server{
+		Programs: postgresPrograms,
+		Command: func(t testing.TB, program, dir, host, port string) *exec.Cmd {
+			return postgres(t, program, dir, host, port, "pg_basebackup", "-R", "-c", "fast", "-N",
+				"-d", fmt.Sprintf("host=%s port=%s user=mrtr application_name=standby", of, at))
+		},
+		Ready: postgresIsReady,
+	}
+}
+
+var postgresPrograms = []string{"/usr/lib/postgresql/*/bin/postgres", "postgres"}
+
+func postgresIsReady(ctx context.Context, program, addr string) error {
+	host, port, _ := net.SplitHostPort(addr)
+	return exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "pg_isready"), "-q", "-h", host, "-p", port).Run()
 }
 
 // RedisDatabases is how many databases [Redis] has.
@@ -69,6 +88,15 @@ var Redis = &Server{
 		}
 		return nil
 	},
+}
+
+// With is the server with more arguments.
+func (s *Server) With(args ...string) *Server {
+	return &Server{Programs: s.Programs, Ready: s.Ready, Command: func(t testing.TB, program, dir, host, port string) *exec.Cmd {
+		cmd := s.Command(t, program, dir, host, port)
+		cmd.Args = append(cmd.Args, args...)
+		return cmd
+	}}
 }
 
 // StopShared stops the servers that the tests of a package have shared, when all of them are
@@ -133,7 +161,7 @@ func (s *Server) start(t testing.TB, cleanup func(func())) (addr string) {
 	log := filepath.Join(dir, "server.log")
 	cmd := exec.Command("/bin/sh", append([]string{"-c", guard, "sh", server.Path}, server.Args[1:]...)...)
 	cmd.Dir, cmd.SysProcAttr = dir, server.SysProcAttr
-	cmd.Env = append(os.Environ(), "LOG="+log)
+	cmd.Env = append(append(os.Environ(), server.Env...), "LOG="+log)
 	input := must(cmd.StdinPipe())(t)
 	must(0, cmd.Start())(t)
 	ended := make(chan struct{})
@@ -179,9 +207,9 @@ func (s *Server) find(t testing.TB) (path string) {
 	return ""
 }
 
-// postgres makes a database cluster, and starts a server on it that does not run as root:
-// it would refuse to.
-func postgres(t testing.TB, program, dir, host, port string) *exec.Cmd {
+// postgres makes a database cluster with one of its programs, and starts a server on it that
+// does not run as root: it would refuse to.
+func postgres(t testing.TB, program, dir, host, port, makes string, args ...string) *exec.Cmd {
 	t.Helper()
 	var as *syscall.SysProcAttr
 	if os.Getuid() == 0 {
@@ -191,10 +219,10 @@ func postgres(t testing.TB, program, dir, host, port string) *exec.Cmd {
 		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	}
 	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(filepath.Dir(program), "initdb"), "-D", data, "-U", "mrtr", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
-	initdb.Dir, initdb.SysProcAttr = dir, as
-	if said, err := initdb.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v\n%s", err, said)
+	first := exec.Command(filepath.Join(filepath.Dir(program), makes), append(args, "-D", data)...)
+	first.Dir, first.SysProcAttr = dir, as
+	if said, err := first.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", makes, err, said)
 	}
 	cmd := exec.Command(program, "-D", data, "-h", host, "-p", port, "-k", dir, "-c", "max_connections=500")
 	cmd.SysProcAttr = as

@@ -48,6 +48,14 @@ type Subject struct {
 	// or a closed connection.
 	Cut func()
 
+	// Rewind takes a copy of the records. Back puts it in their place, as somebody does who
+	// restores a backup, and returns a handle to the store as it then is. Nil if the backend
+	// has no way to, or tells by something else that no copy has.
+	Rewind func() (back func() store.Store)
+	// Ahead returns another handle, whose clock is ahead by so much. Nil for a store that goes
+	// by one clock.
+	Ahead func(by time.Duration) store.Store
+
 	// Unshown says that a Create which is refused does not return the record that is there
 	// in a [store.ExistsError].
 	Unshown bool
@@ -103,12 +111,16 @@ var (
 	heldAnswers  = ability{"way to hold answers up", func(s *Subject) bool { return s.HoldAnswers != nil }}
 	cutOff       = ability{"connection to cut", func(s *Subject) bool { return s.Cut != nil }}
 	swept        = ability{"Sweep: it drops expired records by itself", func(s *Subject) bool { _, ok := s.Store.(store.Sweeper); return ok }}
+	scheduled    = ability{"Schedule: it finds no record by a time", func(s *Subject) bool { _, ok := s.Store.(store.Scheduler); return ok }}
+	marked       = ability{"Reached: it does not know how far it has come", func(s *Subject) bool { _, ok := s.Store.(store.Marker); return ok }}
+	rewound      = ability{"backup to restore", func(s *Subject) bool { return s.Rewind != nil }}
+	twoClocks    = ability{"clock beside its backend's", func(s *Subject) bool { return s.Ahead != nil }}
 	secondHandle = ability{"second handle: its scope is the process", func(s *Subject) bool {
 		return s.Another != nil || s.Store.Scope() != store.Process
 	}}
 )
 
-var rules = slices.Concat(epochRules, raceRules, valueRules, keyRules, expiryRules, limitRules, contextRules, silenceRules, waitRules)
+var rules = slices.Concat(epochRules, incarnationRules, raceRules, valueRules, keyRules, expiryRules, clockRules, dueRules, limitRules, contextRules, silenceRules, waitRules)
 
 // patience bounds a rule, so that a store that hangs fails instead.
 const patience = 60 * time.Second

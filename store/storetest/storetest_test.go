@@ -16,6 +16,18 @@ var defects = map[string][]string{
 	"the epoch is not checked":                       {"a wiped store refuses", "another store's key is refused"},
 	"the epoch is checked once somebody asked":       {"a wiped store refuses"},
 	"a read ignores the epoch":                       {"another store's key is refused"},
+	"it is believed that it has not gone back":       {"a store that has gone back ends its epoch"},
+	"a backup goes on":                               {"a backup that is restored ends the epoch"},
+	"it has come nowhere":                            {"a handle knows how far the store has come"},
+	"it has come as far in every epoch":              {"a handle knows how far the store has come"},
+	"the caller's clock is enough":                   {"one clock that is wrong ends no record"},
+	"a record lives from the caller's clock":         {"one clock that is wrong ends no record"},
+	"the last is due first":                          {"a record is found when it is due"},
+	"all that is due is named":                       {"a record is found when it is due"},
+	"a record is due at its time":                    {"a record is found when it is due"},
+	"an update stays due":                            {"an update takes a record off its schedule"},
+	"schedule creates only":                          {"an update takes a record off its schedule"},
+	"an expired record is due":                       {"an expired record is not due"},
 	"create replaces":                                {"one creator wins", "one creator wins after an expiry", "a stale revision conflicts", "handles share the records"},
 	"a refused create says nothing":                  {"a refused create shows the record"},
 	"a refused create shows another record":          {"a refused create shows the record"},
@@ -110,7 +122,7 @@ func TestAbilitiesThatAreMissing(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, 5, lacking)
+	require.Equal(t, 7, lacking)
 	incomplete := newToy("").subject()
 	incomplete.Wipe = nil
 	require.ErrorContains(t, rules[0].verdict(t.Context(), incomplete), "incomplete")

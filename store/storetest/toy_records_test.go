@@ -15,14 +15,31 @@ type toyRecord struct {
 	revision store.Revision
 	expires  time.Time
 	since    int
+	due      time.Time
 }
 
 func (s *toy) live(name string) *toyRecord {
 	r := s.records[name]
-	if r == nil || !time.Now().Before(r.expires) && !s.is("nothing expires") {
+	if r == nil || !s.early().Before(r.expires) && !s.is("nothing expires") {
 		return nil
 	}
 	return r
+}
+
+// early is the earlier of the two clocks.
+func (s *toy) early() time.Time {
+	if s.is("the caller's clock is enough") {
+		return time.Now().Add(s.ahead)
+	}
+	return time.Now().Add(min(s.ahead, 0))
+}
+
+// late is the later one.
+func (s *toy) late() time.Time {
+	if s.is("a record lives from the caller's clock") {
+		return time.Now().Add(s.ahead)
+	}
+	return time.Now().Add(max(s.ahead, 0))
 }
 
 func (s *toy) fits(more int) bool {
@@ -70,7 +87,9 @@ func (s *toy) put(ctx context.Context, name string, value []byte, ttl time.Durat
 	case s.is("an update does not renew") && !r.expires.IsZero():
 		ttl = time.Until(r.expires)
 	}
-	r.expires = time.Now().Add(ttl)
+	if r.expires = s.late().Add(ttl); !s.is("an update stays due") {
+		r.due = time.Time{}
+	}
 	s.wake()
 	return r.revision
 }
@@ -91,35 +110,103 @@ func (s *toy) wake() {
 }
 
 func (s *toy) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	return s.write(ctx, key, value, ttl, s.create, time.Time{})
+}
+
+func (s *toy) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	return s.write(ctx, key, value, ttl, s.update(at), time.Time{})
+}
+
+func (s *toy) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	if at == 0 || s.is("schedule creates only") {
+		return s.write(ctx, key, value, ttl, s.create, due)
+	}
+	return s.write(ctx, key, value, ttl, s.update(at), due)
+}
+
+// write writes a record unless may says why not.
+func (s *toy) write(ctx context.Context, key store.Key, value []byte, ttl time.Duration, may func(name string, value []byte) error, due time.Time) (at store.Revision, _ error) {
 	if err := s.check(key, value, ttl); err != nil {
 		return 0, err
 	}
 	if !s.is("the caller's value is kept") {
 		value = bytes.Clone(value)
 	}
-	var at store.Revision
 	err := s.operate(ctx, func() error {
 		name := s.name(key)
-		switch {
-		case s.strange(key):
+		if s.strange(key) {
 			return store.ErrForgotten
-		case s.live(name) != nil && !s.is("create replaces"):
-			return s.show(name)
-		case !s.fits(len(value)) && s.is("the oldest is dropped"):
-			s.dropOldest()
-		case !s.fits(len(value)) && !s.is("there is always room"):
-			return store.ErrFull
 		}
-		if s.live(name) == nil {
-			delete(s.records, name)
+		if s.last < key.After && !s.is("it is believed that it has not gone back") {
+			s.next()
+			return store.ErrForgotten
+		}
+		if err := may(name, value); err != nil {
+			return err
 		}
 		at = s.put(ctx, name, value, ttl)
+		if !due.IsZero() {
+			s.records[name].due = due
+		}
 		return nil
 	})
 	if err != nil {
 		return 0, err
 	}
 	return at, nil
+}
+
+func (s *toy) create(name string, value []byte) error {
+	switch {
+	case s.live(name) != nil && !s.is("create replaces"):
+		return s.show(name)
+	case !s.fits(len(value)) && s.is("the oldest is dropped"):
+		s.dropOldest()
+	case !s.fits(len(value)) && !s.is("there is always room"):
+		return store.ErrFull
+	}
+	if s.live(name) == nil {
+		delete(s.records, name)
+	}
+	return nil
+}
+
+func (s *toy) update(at store.Revision) func(name string, value []byte) error {
+	return func(name string, value []byte) error {
+		r := s.live(name)
+		switch {
+		case r == nil && !s.is("update creates"):
+			return store.ErrConflict
+		case r != nil && r.revision != at && !s.is("update ignores the revision"):
+			return store.ErrConflict
+		case !s.fits(len(value)) && s.is("an update needs room of its own"):
+			return store.ErrFull
+		}
+		return nil
+	}
+}
+
+func (s *toy) Due(ctx context.Context, before time.Time, n int) (keys []store.Key, err error) {
+	err = s.operate(ctx, func() error {
+		for name, r := range s.records {
+			due := r.due.Before(before) || s.is("a record is due at its time") && r.due.Equal(before)
+			if !r.due.IsZero() && due && (s.live(name) != nil || s.is("an expired record is due")) {
+				keys = append(keys, store.Key{Epoch: s.epoch, Name: name})
+			}
+		}
+		slices.SortFunc(keys, func(a, b store.Key) int {
+			order := s.records[a.Name].due.Compare(s.records[b.Name].due)
+			if s.is("the last is due first") {
+				return -order
+			}
+			return order
+		})
+		return nil
+	})
+	if !s.is("all that is due is named") {
+		keys = keys[:min(n, len(keys))]
+	}
+	return keys, err
 }
 
 // show refuses a Create.
@@ -148,36 +235,6 @@ func (s *toy) dropOldest() {
 		}
 	}
 	delete(s.records, oldest)
-}
-
-func (s *toy) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.check(key, value, ttl); err != nil {
-		return 0, err
-	}
-	if !s.is("the caller's value is kept") {
-		value = bytes.Clone(value)
-	}
-	var now store.Revision
-	err := s.operate(ctx, func() error {
-		name := s.name(key)
-		r := s.live(name)
-		switch {
-		case s.strange(key):
-			return store.ErrForgotten
-		case r == nil && !s.is("update creates"):
-			return store.ErrConflict
-		case r != nil && r.revision != at && !s.is("update ignores the revision"):
-			return store.ErrConflict
-		case !s.fits(len(value)) && s.is("an update needs room of its own"):
-			return store.ErrFull
-		}
-		now = s.put(ctx, name, value, ttl)
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return now, nil
 }
 
 func (s *toy) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {

@@ -18,6 +18,7 @@ type toy struct {
 	*shelf
 	defect string
 	small  bool
+	ahead  time.Duration          // its clock
 	mine   map[chan struct{}]bool // who waits through this handle
 }
 
@@ -59,7 +60,30 @@ func (s *toy) subject() *Subject {
 				own.epoch = s.epoch
 				return own
 			}
-			return &toy{shelf: s.shelf, defect: s.defect, mine: map[chan struct{}]bool{}}
+			return s.another()
+		},
+		Ahead: func(by time.Duration) store.Store {
+			wrong := s.another()
+			wrong.ahead = by
+			return wrong
+		},
+		Rewind: func() func() store.Store {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			then, records := s.last, map[string]*toyRecord{}
+			for name, r := range s.records {
+				copied := *r
+				records[name] = &copied
+			}
+			return func() store.Store {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.records, s.last = records, then
+				if !s.is("a backup goes on") {
+					s.next()
+				}
+				return s
+			}
 		},
 		Wipe: func() store.Store {
 			s.mu.Lock()
@@ -83,6 +107,23 @@ func (s *toy) subject() *Subject {
 			s.cut = true
 		},
 	}
+}
+
+func (s *toy) another() *toy {
+	return &toy{shelf: s.shelf, defect: s.defect, mine: map[chan struct{}]bool{}}
+}
+
+// next begins the next epoch of the same contents.
+func (s *toy) next() { s.epoch = store.EpochOf(store.Contents(s.epoch), rand.Text()[:8]) }
+
+func (s *toy) Reached(epoch string) store.Revision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.is("it has come nowhere"), epoch != s.epoch && !s.is("it has come as far in every epoch"):
+		return 0
+	}
+	return s.last
 }
 
 func (s *toy) Scope() store.Scope {

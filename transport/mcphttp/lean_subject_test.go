@@ -116,6 +116,12 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		return nil, err
 	})
 	mrtr.AddTool(server, &mcp.Tool{Name: "trip"}, wire.Trip)
+	addObservers(server)
+	return server
+}
+
+// addObservers adds a prompt and resources that show what they were given.
+func addObservers(server *mcp.Server) {
 	server.AddPrompt(&mcp.Prompt{Name: "observe"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: observe(ctx, req.Session, req.Extra, req.Params)}}}}, nil
 	})
@@ -125,5 +131,4 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		}
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: observe(ctx, req.Session, req.Extra, req.Params)}}}, nil
 	})
-	return server
 }

@@ -65,6 +65,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	h.serveMessages(w, r, raw, modern)
+}
+
+// serveMessages serves a POST that is not lean: whatever go-sdk would read otherwise than
+// others do is refused first. modern is what its headers say.
+func (h *Handler) serveMessages(w http.ResponseWriter, r *http.Request, raw []byte, modern bool) {
 	messages, err := split(raw)
 	if err != nil {
 		refuseMalformed(w, err)

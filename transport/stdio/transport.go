@@ -1,10 +1,35 @@
+// Package stdio carries the Model Context Protocol over the standard input and output
+// of a server, as a transport of go-sdk:
+//
+//	transport, err := stdio.New(nil)
+//	err = server.Run(ctx, transport)
+//
+// go-sdk's own transport ends with every call in flight on the first line that is no
+// message, answers a call that reuses an id in flight without any id, and rounds ids
+// beyond 2^53. This one keeps the connection:
+//
+//   - A line that is not one JSON-RPC message gets an error without an id: -32700 if
+//     it is not JSON, -32600 if it is another value, a batch, or longer than
+//     Options.MaxMessageBytes. If the line was meant as a call, that call gets no
+//     other answer, because its id cannot be read. All other calls go on.
+//   - A call that is in flight and arrives again gets the answer too, and runs once.
+//   - Another call under an id that is in flight, or one beyond Options.MaxCalls, gets an error
+//     and no handler. So does a call whose answers contain a duplicate member.
+//   - A response has the id exactly as the call wrote it, however many digits.
+//
+// Both eras of the protocol work. A connection is one session, and ends with the input.
 package stdio
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -135,3 +160,95 @@ func (c *conn) Close() error {
 	})
 	return c.closeErr
 }
+
+// line is one line of the input, without its end.
+type line struct {
+	text   []byte // nil if it is longer than a message may be
+	length int
+	err    error // the end of the input
+}
+
+// readLines reads the input until its end. It is a goroutine of its own because a read
+// of the standard input cannot be interrupted.
+func (c *conn) readLines() {
+	in := bufio.NewReaderSize(c.options.Reader, 64<<10)
+	for {
+		l := readLine(in, c.options.MaxMessageBytes)
+		if l.length <= c.options.MaxMessageBytes && len(bytes.TrimSpace(l.text)) == 0 && l.err == nil {
+			continue
+		}
+		select {
+		case c.incoming <- l:
+		case <-c.closed:
+			return
+		}
+		if l.err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads to the end of a line and keeps up to limit bytes of it. The last line
+// needs no end.
+func readLine(in *bufio.Reader, limit int) line {
+	var l line
+	for {
+		part, err := in.ReadSlice('\n')
+		part, ended := bytes.CutSuffix(part, []byte("\n"))
+		if l.length += len(part); l.length <= limit {
+			l.text = append(l.text, part...)
+		} else {
+			l.text = nil
+		}
+		switch {
+		case ended || err == io.EOF && len(bytes.TrimSpace(l.text)) > 0:
+			return l
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			l.err = err
+			return l
+		}
+	}
+}
+
+// Options configure a transport. Nil, and the zero value, mean the defaults. Negative
+// limits are an error.
+type Options struct {
+	// Reader and Writer take the place of the standard input and output of the process.
+	// They are closed with the connection.
+	Reader io.ReadCloser
+	Writer io.WriteCloser
+	// MaxMessageBytes bounds a message of the client's; 4 MiB if zero.
+	MaxMessageBytes int
+	// MaxCalls bounds the calls in flight; 100 if zero. One more is answered with a
+	// JSON-RPC error with the code -31000. A call is in flight until its handler has
+	// returned, whether or not it was cancelled.
+	MaxCalls int
+	// Logger hears of lines that are no message. Nil is silent.
+	Logger *slog.Logger
+}
+
+func (o *Options) resolve() (Options, error) {
+	var r Options
+	if o != nil {
+		r = *o
+	}
+	if (r.Reader == nil) != (r.Writer == nil) {
+		return r, usage.New("stdio", "Options need both, Reader and Writer, or none")
+	}
+	if r.Reader == nil {
+		r.Reader, r.Writer = os.Stdin, unclosed{os.Stdout}
+	}
+	u := usage.Of("stdio", "Options")
+	usage.Default(u, "MaxMessageBytes", &r.MaxMessageBytes, 4<<20)
+	usage.Default(u, "MaxCalls", &r.MaxCalls, 100)
+	r.Logger = cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
+	return r, u.Err()
+}
+
+// unclosed is a writer that outlives its connection: the process may print more.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// UsageError is a mistake in the options of this package or in the way it is called.
+type UsageError = usage.Error

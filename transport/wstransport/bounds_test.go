@@ -16,78 +16,93 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// crowded is a site with a model of its bounds: 10 connections, 8 calls, 3 of one principal.
+type crowded struct {
+	*site
+	*rand.Rand
+	open []*client
+}
+
+// client is a connection, and the calls that run there.
+type client struct {
+	*peer
+	user  string
+	calls []string
+}
+
+// allowed is why one more is refused, "" if it is not.
+func (s *crowded) allowed(user string, weigh func(*client) int, most, share int) string {
+	total, own := 0, 0
+	for _, c := range s.open {
+		total += weigh(c)
+		if c.user == user {
+			own += weigh(c)
+		}
+	}
+	crowd := most - most/4
+	switch {
+	case total == most, user == "" && own == crowd:
+		return "overload"
+	case user != "" && own == min(share, crowd):
+		return "share"
+	}
+	return ""
+}
+
+// come connects one more client, if that is allowed.
+func (s *crowded) come(t *testing.T) {
+	user := []string{"", "", "ann", "bob"}[s.IntN(4)]
+	why := s.allowed(user, func(*client) int { return 1 }, 10, 1)
+	p, status := s.connect(user)
+	require.Equal(t, map[string]int{"": 101, "overload": 503, "share": 429}[why], status)
+	if p == nil {
+		require.Equal(t, why, <-s.refusals)
+		return
+	}
+	go p.pump()
+	s.open = append(s.open, &client{peer: p, user: user})
+}
+
+// again sends the oldest call of a client again, which is nothing until it is answered, and
+// then cancels it.
+func (s *crowded) again(t *testing.T, c *client) {
+	c.send(call(c.calls[0], "wait", c.calls[0]))
+	c.send(call(c.calls[0], "echo", "{}"))
+	require.Equal(t, -32600, c.next().Error.Code)
+	require.Equal(t, "ambiguous", <-s.refusals)
+	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, c.calls[0]))
+	for range 2 {
+		require.Equal(t, c.calls[0], string(c.next().ID))
+	}
+	<-s.causes
+	c.calls = c.calls[1:]
+}
+
 // Connections and calls that come and go in any order are bounded as a model of them says,
 // one that is refused has another reason than one that is answered, and every place is given
 // back.
 func TestBoundsAreRespected(t *testing.T) {
-	const connections, calls, ofOne = 10, 8, 3
-	crowd := func(most int) int { return most - most/4 }
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			s := newSite(t, HandlerOptions{MaxConnections: connections, MaxCalls: calls, MaxCallsPerPrincipal: ofOne})
-			type client struct {
-				*peer
-				user  string
-				calls []string
-			}
-			var open []*client
-			count := func(user string, weigh func(*client) int) (total, own int) {
-				for _, c := range open {
-					total += weigh(c)
-					if c.user == user {
-						own += weigh(c)
-					}
-				}
-				return total, own
-			}
-			allowed := func(user string, total, own, most, share int) string {
-				switch {
-				case total == most, user == "" && own == crowd(most):
-					return "overload"
-				case user != "" && own == min(share, crowd(most)):
-					return "share"
-				}
-				return ""
-			}
+			s := &crowded{site: newSite(t, HandlerOptions{MaxConnections: 10, MaxCalls: 8, MaxCallsPerPrincipal: 3}), Rand: rand.New(rand.NewPCG(seed, 0))}
 			for next := range 150 {
-				if len(open) == 0 || r.IntN(4) == 0 {
-					user := []string{"", "", "ann", "bob"}[r.IntN(4)]
-					total, own := count(user, func(*client) int { return 1 })
-					p, status := s.connect(user)
-					why := allowed(user, total, own, connections, 1)
-					require.Equal(t, map[string]int{"": 101, "overload": 503, "share": 429}[why], status)
-					if p == nil {
-						require.Equal(t, why, <-s.refusals)
-						continue
-					}
-					go p.pump()
-					open = append(open, &client{peer: p, user: user})
+				if len(s.open) == 0 || s.IntN(4) == 0 {
+					s.come(t)
 					continue
 				}
-				i := r.IntN(len(open))
-				c := open[i]
+				i := s.IntN(len(s.open))
+				c := s.open[i]
 				switch {
-				case r.IntN(12) == 0:
+				case s.IntN(12) == 0:
 					_ = c.Close()
 					<-s.served
-					open = slices.Delete(open, i, i+1)
-				case len(c.calls) > 0 && r.IntN(3) == 0: // the same again: nothing, until it is answered
-					c.send(call(c.calls[0], "wait", c.calls[0]))
-					c.send(call(c.calls[0], "echo", "{}"))
-					require.Equal(t, -32600, c.next().Error.Code)
-					require.Equal(t, "ambiguous", <-s.refusals)
-					c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, c.calls[0]))
-					for range 2 {
-						require.Equal(t, c.calls[0], string(c.next().ID))
-					}
-					<-s.causes
-					c.calls = c.calls[1:]
+					s.open = slices.Delete(s.open, i, i+1)
+				case len(c.calls) > 0 && s.IntN(3) == 0:
+					s.again(t, c)
 				default:
 					id := fmt.Sprint(next)
-					total, own := count(c.user, func(c *client) int { return len(c.calls) })
-					c.send(call(id, "wait", id))
-					if why := allowed(c.user, total, own, calls, ofOne); why != "" {
+					why := s.allowed(c.user, func(c *client) int { return len(c.calls) }, 8, 3)
+					if c.send(call(id, "wait", id)); why != "" {
 						require.Equal(t, -31000, c.next().Error.Code)
 						require.Equal(t, why, <-s.refusals)
 						continue

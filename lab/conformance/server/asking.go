@@ -180,14 +180,19 @@ type yes struct {
 
 var pleaseConfirm = mrtr.Elicit[yes]("confirm", "Please confirm")
 
-// carry hands a value of its own to the next round, inside the sealed state.
-func carry(_ context.Context, c *mrtr.Call, _ nothing) (*mrtr.IncompleteResult, said, error) {
-	if _, ok := mrtr.Answer(c, pleaseConfirm); !ok {
-		return mrtr.Need(pleaseConfirm).Carry("state-ok"), said{}, nil
+// carry makes a value in the first round, which the next one has from the sealed state.
+func carry(ctx context.Context, c *mrtr.Call, _ nothing) (*mrtr.IncompleteResult, said, error) {
+	carried, err := mrtr.Once(ctx, c, "carried", func(context.Context, string) (string, error) {
+		if c.Round() > 1 {
+			return "", errors.New("the value is gone")
+		}
+		return "state-ok", nil
+	})
+	if err != nil {
+		return nil, said{}, err
 	}
-	carried, ok := mrtr.Carried[string](c)
-	if !ok {
-		return nil, said{}, errors.New("the carried value is gone")
+	if _, ok := mrtr.Answer(c, pleaseConfirm); !ok {
+		return mrtr.Need(pleaseConfirm), said{}, nil
 	}
 	return nil, said{carried}, nil
 }

@@ -3,7 +3,7 @@
 //
 //	node opener.mjs FILE...
 //
-// Each file is a vector. A line of JSON for each says what became of its token.
+// A line of JSON for each vector of the files says what became of its token.
 import { createDecipheriv, createHmac } from "node:crypto"
 import { readFileSync } from "node:fs"
 
@@ -164,8 +164,12 @@ function open(token, ring, at, { method, target, arguments: args, principal, aud
 
 const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-for (const file of process.argv.slice(2)) {
-	const text = readFileSync(file, "utf8")
+// An archive's vectors, each behind a line with its name: name, text, name, text and so on.
+const archives = process.argv.slice(2).map((file) => readFileSync(file, "utf8").split(/^-- (\S+) --\n/m).slice(1))
+const sections = archives.flat()
+
+for (let i = 0; i < sections.length; i += 2) {
+	const text = sections[i + 1]
 	const border = text.indexOf("\n\n")
 	const token = text.slice(border + 2, -1)
 	const headers = { key: [], purpose: "", principal: "", audience: "", session: "", method: "", target: "", skew: "0s" }
@@ -175,7 +179,7 @@ for (const file of process.argv.slice(2)) {
 		else headers[name.replace(/:$/, "")] = rest.join(": ")
 	}
 	const [, count, unit] = /^(\d+)(\w+)$/.exec(headers.skew)
-	const result = { file }
+	const result = { name: sections[i] }
 	try {
 		result.payload = open(token, headers.key, Date.parse(headers.time), {
 			...headers, skew: Number(count) * units[unit], cap: Number(headers["max-token"] ?? Infinity),

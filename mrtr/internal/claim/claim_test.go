@@ -66,7 +66,7 @@ var pay = json.RawMessage(`[{"key":"pay"}]`)
 
 func newTable(t *testing.T, s store.Store) *claim.Table {
 	table := claim.New(claim.Options{
-		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3, Skew: 30 * time.Second,
+		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3,
 	})
 	t.Cleanup(table.Close)
 	return table
@@ -221,7 +221,7 @@ func TestATakeoverTakesAboutALease(t *testing.T) {
 			epoch, err := memory.Epoch(t.Context())
 			require.NoError(t, err)
 			serve := func() *claim.Table {
-				return claim.New(claim.Options{Store: memory, Lease: lease, Wait: wait, Patience: time.Second, MaxAttempts: 3, Skew: 30 * time.Second})
+				return claim.New(claim.Options{Store: memory, Lease: lease, Wait: wait, Patience: time.Second, MaxAttempts: 3})
 			}
 			turn := claim.Turn{Key: store.Key{Epoch: epoch, Name: "turn"}, Fingerprint: "yes", Expires: time.Now().Add(time.Hour), Noted: again, Goes: goes(again)}
 			dies, lives := serve(), serve()

@@ -186,10 +186,13 @@ func (h *Held) update(ctx context.Context) error {
 // turn so far. Where the record has changed meanwhile the turn is to be looked at again.
 func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
 	h.record.cutOff, h.record.effects, h.at = r.cutOff, r.effects, at
+	if !r.since.IsZero() {
+		h.record.since = r.since
+	}
 	err := h.update(ctx)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		h.record.cutOff, h.record.effects, h.at = 0, nil, 0
+		h.record.cutOff, h.record.effects, h.record.since, h.at = 0, nil, h.turn.Since, 0
 		return true, nil
 	case err != nil && !store.IsVerdict(err):
 		h.disown()

@@ -33,6 +33,7 @@ type record struct {
 	fingerprint string    // of the answers; "" while a free turn binds nobody
 	holder      string    // one claim of one request
 	written     time.Time // in whole seconds
+	since       time.Time // when the answers came, where that matters; in milliseconds
 	lease       time.Duration
 	notes       bool // the holder notes its effects, so that another can go on
 	cutOff      int  // the runs before this one that ended without a word
@@ -47,6 +48,9 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Text("by", r.holder)
 	w.Number("at", int(r.written.Unix()))
 	w.Number("lease", int(r.lease.Milliseconds()))
+	if !r.since.IsZero() {
+		w.Number("since", int(r.since.UnixMilli()))
+	}
 	w.Flag("notes", r.notes)
 	w.Number("cut", r.cutOff)
 	w.Raw("effects", r.effects)
@@ -61,6 +65,9 @@ func readRecord(b []byte) (r record, _ error) {
 	r.holder = in.Text("by")
 	r.written = time.Unix(int64(in.Number("at")), 0)
 	r.lease = time.Duration(in.Number("lease")) * time.Millisecond
+	if since := in.Number("since"); since != 0 {
+		r.since = time.UnixMilli(int64(since))
+	}
 	r.notes = in.Flag("notes")
 	r.cutOff = in.Number("cut")
 	r.effects = in.Raw("effects")
@@ -76,7 +83,7 @@ func readRecord(b []byte) (r record, _ error) {
 func (r record) freed() record {
 	r.status, r.result = free, nil
 	if len(r.effects) == 0 {
-		r.fingerprint = ""
+		r.fingerprint, r.since = "", time.Time{}
 	}
 	return r
 }

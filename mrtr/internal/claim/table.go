@@ -100,6 +100,9 @@ type Turn struct {
 	// it. Goes reports whether this request can go on with a run that was cut off and left these
 	// effects.
 	Noted bool
+	// Since is when the answers came, where that matters. Whoever goes on with the turn gets that
+	// of the first.
+	Since time.Time
 	Goes  interface{ Goes(left []byte) bool }
 }
 
@@ -110,6 +113,8 @@ type Answer struct {
 	// Left are the effects of the turn so far, as the last holder noted them, with Held or
 	// with Unknown.
 	Left json.RawMessage
+	// Since is that of the request which claimed the turn first.
+	Since time.Time
 	// TookOver tells that the turn held was cut off before.
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
@@ -141,7 +146,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		case err == nil:
 			t.sweepSoon()
 			h.start()
-			return Answer{Held: h}, nil
+			return Answer{Held: h, Since: turn.Since}, nil
 		case !store.IsVerdict(err):
 			h.disown()
 			return Answer{}, err
@@ -169,7 +174,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 // newHeld is a turn that nobody has claimed yet.
 func (t *Table) newHeld(turn Turn) *Held {
 	h := &Held{table: t, turn: turn}
-	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted}
+	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted, since: turn.Since}
 	return h
 }
 
@@ -285,7 +290,7 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 		return answer, again, err
 	}
 	h.start()
-	return Answer{Held: h, Left: r.effects, TookOver: r.status != free}, false, nil
+	return Answer{Held: h, Left: r.effects, Since: h.record.since, TookOver: r.status != free}, false, nil
 }
 
 // wait waits for a change of the record, and no longer than d.

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
-	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
+	"github.com/mrtr-go/sdk/internal/plaintext"
 )
 
 // field is one field of a form that is being derived.

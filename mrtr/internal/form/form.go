@@ -14,7 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
-	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
+	"github.com/mrtr-go/sdk/internal/plaintext"
 )
 
 // Form is a schema that is ready to judge answers.

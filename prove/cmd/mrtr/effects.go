@@ -129,17 +129,29 @@ func ask(s prove.Subject, name string, request wire.Request) count {
 	}
 }
 
-// readCounts reads a number, or an object of numbers.
+// readCounts reads a number, or an object of numbers, or of lists with an object for each time.
 func readCounts(text []byte, name string) (map[string]int, error) {
 	var one int
 	if json.Unmarshal(bytes.TrimSpace(text), &one) == nil {
 		return map[string]int{name: one}, nil
 	}
-	var many map[string]int
+	var many map[string]json.RawMessage
 	if err := json.Unmarshal(text, &many); err != nil || many == nil {
 		return nil, fmt.Errorf("neither a number nor an object of numbers: %.100q", text)
 	}
-	return many, nil
+	counts := map[string]int{}
+	for name, raw := range many {
+		var each []json.RawMessage
+		if json.Unmarshal(raw, &one) == nil {
+			counts[name] = one
+		} else if json.Unmarshal(raw, &each) != nil {
+			return nil, fmt.Errorf("%.100q is neither a number nor a list: %.100q", name, raw)
+		}
+		for _, with := range each {
+			counts[name+" "+string(with)]++
+		}
+	}
+	return counts, nil
 }
 
 // lines counts the lines on the stderr of all processes that match a pattern. It

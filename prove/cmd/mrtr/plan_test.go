@@ -56,14 +56,14 @@ func TestARunSaysWhatItWillDo(t *testing.T) {
 	require.Equal(t, 1, status, errOut)
 	require.Equal(t, plan+"\n", errOut, "the same plan")
 	require.True(t, strings.HasPrefix(out, "buy: not tried for want of "), out)
-	require.Contains(t, out, "FAIL  client/capability-missing MUST")
+	require.Contains(t, out, "FAIL  client/undeclared         MUST")
 	require.Regexp(t, `skipped; \d+ calls\n$`, out)
 	require.NotContains(t, out+errOut, "s3cret")
 
-	out, errOut, status = prove("-quiet", "-only", "client/capability-missing")
+	out, errOut, status = prove("-quiet", "-only", "client/undeclared")
 	require.Equal(t, 1, status)
 	require.Empty(t, errOut)
-	require.True(t, strings.HasPrefix(out, "FAIL  client/capability-missing"), out)
+	require.True(t, strings.HasPrefix(out, "FAIL  client/undeclared"), out)
 	require.NotContains(t, out, "calls")
 
 	_, errOut, status = mrtr(t, "prove", "-tool", "buy", "-header", "X-Api-Key: wrong", url)

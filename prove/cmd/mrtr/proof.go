@@ -28,7 +28,7 @@ type proof struct {
 
 	token, otherToken      string
 	fresh, stranger, brief string
-	secret, effects        string
+	secret, effects, reset string
 	expiry, limit          time.Duration
 	header, otherHeader    http.Header
 	tokenURL               string
@@ -61,8 +61,9 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
 	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
 	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once, or never)", p.addTimes)
-	fs.BoolVar(&s.SingleUse, "single-use", false, "the tool promises its effects once for each call")
-	fs.BoolVar(&s.Strict, "strict", false, "demand that of any tool")
+	fs.BoolVar(&s.Repeatable, "repeatable", false, "a round that is sent again may have its effects again")
+	list(fs, "harmless", "the `effects` that need nobody's yes, with commas between them", &s.Harmless)
+	fs.StringVar(&p.reset, "reset", "", "run this `command` before each call, for a tool that cannot be called twice")
 
 	secret(fs, "token", "send this bearer `token`", &p.token)
 	secret(fs, "other-token", "the bearer `token` of another user", &p.otherToken)
@@ -79,7 +80,10 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.StringVar(&p.effects, "effects", "", "`where` the effects are counted; see below")
 
 	fs.Func("only", "try these `rules` and groups alone, with commas between them", p.addOnly)
-	fs.Func("level", "try rules of this `level` and above alone, and fail by them: must, should or ours (default: try all, fail by should)", p.setLevel)
+	fs.Func("level", "try rules of this `level` and above alone, and fail by them: must, promise, should or ours (default: try all, fail by should)", p.setLevel)
+	fs.DurationVar(&p.options.Late, "late", 5*time.Second, "how long behind its request an effect may still come")
+	fs.Uint64Var(&p.options.Seed, "seed", 1, "the `number` that the random traces begin with")
+	fs.IntVar(&p.options.Traces, "traces", 6, "try so many random `traces`")
 	fs.DurationVar(&p.options.Patience, "patience", 10*time.Second, "how long to wait for an answer")
 	fs.DurationVar(&p.limit, "limit", 10*time.Minute, "how long the whole proof may take; the rules that are left then are skipped")
 	fs.StringVar(&p.client, "client", "", "sweep as this `kind` of client alone: modern or legacy (default: as both)")
@@ -146,13 +150,13 @@ func (p *proof) addOnly(text string) error {
 }
 
 func (p *proof) setLevel(text string) error {
-	for _, l := range []prove.Level{prove.Must, prove.Should, prove.Ours} {
+	for _, l := range []prove.Level{prove.Must, prove.Promise, prove.Should, prove.Ours} {
 		if strings.EqualFold(text, string(l)) {
 			p.options.Level = l
 			return nil
 		}
 	}
-	return errors.New("want must, should or ours")
+	return errors.New("want must, promise, should or ours")
 }
 
 // subject is the server at a URL, or behind a command.
@@ -186,6 +190,15 @@ func (p *proof) subject(target []string) (prove.Subject, error) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+		}
+	}
+	if command := strings.Fields(p.reset); len(command) > 0 {
+		s.Reset = func(ctx context.Context) error {
+			out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%s: %w: %.500s", p.reset, err, out)
+			}
+			return nil
 		}
 	}
 	s.Effects, err = counter(p.effects, p.onlyEffect(), s, p.stderr)

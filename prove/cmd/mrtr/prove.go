@@ -47,7 +47,9 @@ const proveEpilog = `
   URL             a GET request
 
 All but stderr say a number, or a JSON object of numbers by the name of the effect. A
-bare number is that of the effect that -times names.
+bare number is that of the effect that -times names. A name may say with what the
+effect happened, 'charge amount=5 currency=EUR', or stand for a list with a JSON object
+for each time: amounts and currencies are held against the words of the question.
 An expression for stderr fits the line of the effect and no line of the log, which
 is often written there too: 'stderr:^charged ', say, and not 'stderr:charge'.
 
@@ -211,7 +213,7 @@ func helpProve(w io.Writer, args []string) error {
 // in the proof of one tool.
 var (
 	onlyProof = []string{
-		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "single-use", "strict", "other-token", "other-header",
+		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "repeatable", "harmless", "reset", "late", "seed", "traces", "other-token", "other-header",
 		"fresh", "stranger", "brief", "expiry", "secret", "effects", "only",
 	}
 	onlySweep = []string{"client"}

@@ -66,7 +66,7 @@ func mrtr(t *testing.T, args ...string) (stdout, stderr string, status int) {
 
 var scenario = []string{
 	"-arguments", `{"location":"Springfield"}`, "-other-arguments", `{"location":"Tokyo"}`,
-	"-answers", `{"place":"Springfield, Illinois","units":"imperial"}`, "-expiry", "1300ms",
+	"-answers", `{"place":"Springfield, Illinois","units":"imperial"}`, "-expiry", "1300ms", "-late", "300ms", "-traces", "3", "-repeatable",
 }
 
 // The same tool is proved over HTTP and over stdio, by the program that users run.
@@ -119,7 +119,7 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 		require.Equal(t, want, status, tool)
 		// Over stdio there are no callers. The count of a second process's effects is
 		// another server's over HTTP.
-		for _, rule := range []string{"state/other-principal", "round/elsewhere", "effect/instances"} {
+		for _, rule := range []string{"state/other-principal", "once/elsewhere"} {
 			delete(http, rule)
 			delete(stdio, rule)
 		}
@@ -127,18 +127,18 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 		require.Equal(t, prove.Pass, http["state/expired"])
 		require.Equal(t, prove.Pass, http["state/other-deployment"])
 	}
-	out, _, status := mrtr(t, overStdio("weather_naive", "-only", "effect/once")...)
+	out, _, status := mrtr(t, overStdio("weather_naive", "-only", "once/honest")...)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, `\"audit\" happened 2 times instead of 1`)
+	require.Contains(t, out, `\"audit\" happened twice instead of once`)
 }
 
 func TestProveWritesJUnit(t *testing.T) {
 	binary := weatherDemo(t)
 	file := filepath.Join(t.TempDir(), "report.xml")
-	args := append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "effect,state/flipped", "-junit", file}, scenario...)
+	args := append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "once/honest,state/altered", "-junit", file}, scenario...)
 	out, _, status := mrtr(t, append(args, "--", binary, "serve", "-landmine")...)
 	require.Equal(t, 1, status, out)
-	require.Contains(t, out, "FAIL  effect/once")
+	require.Contains(t, out, "FAIL  once/honest")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var suites struct {
@@ -156,11 +156,11 @@ func TestProveWritesJUnit(t *testing.T) {
 	require.NoError(t, xml.Unmarshal(text, &suites))
 	require.Len(t, suites.Suites, 2)
 	require.Equal(t, "weather_naive/state", suites.Suites[0].Name)
-	require.Equal(t, "weather_naive/effect", suites.Suites[1].Name)
-	require.Equal(t, 6, suites.Suites[1].Tests)
+	require.Equal(t, "weather_naive/once", suites.Suites[1].Name)
+	require.Equal(t, 1, suites.Suites[1].Tests)
 	require.Equal(t, 1, suites.Suites[1].Failures)
-	require.Equal(t, "effect/once", suites.Suites[1].Cases[0].Name)
-	require.Contains(t, *suites.Suites[1].Cases[0].Failure, "happened 2 times")
+	require.Equal(t, "once/honest", suites.Suites[1].Cases[0].Name)
+	require.Contains(t, *suites.Suites[1].Cases[0].Failure, "happened twice")
 }
 
 func TestProgressIsOneLineThatGoesAway(t *testing.T) {
@@ -205,14 +205,14 @@ func TestALongRunSaysWhereItIs(t *testing.T) {
 // A rule of ours decides the exit status where it was asked for.
 func TestWhatDecidesTheExitStatus(t *testing.T) {
 	for args, want := range map[string]prove.Level{
-		"":                            prove.Should,
-		"-level must":                 prove.Must,
-		"-level should":               prove.Should,
-		"-level ours":                 prove.Ours,
-		"-only effect":                prove.Ours,
-		"-only effect -level must":    prove.Must,
-		"-strict -single-use":         prove.Should,
-		"-only state/cut -level ours": prove.Ours,
+		"":                                prove.Should,
+		"-level must":                     prove.Must,
+		"-level should":                   prove.Should,
+		"-level ours":                     prove.Ours,
+		"-only once":                      prove.Ours,
+		"-only once -level must":          prove.Must,
+		"-repeatable":                     prove.Should,
+		"-only state/altered -level ours": prove.Ours,
 	} {
 		p := newProof()
 		require.NoError(t, p.flags().Parse(strings.Fields(args)))

@@ -20,12 +20,12 @@ func found() prove.Reports {
 	}
 	return prove.Reports{
 		{Tool: "deploy", Calls: 400, Effects: map[string]int{"deployed": 31}, Findings: []prove.Finding{
-			{Rule: rule("state/flipped"), Outcome: prove.Fail, Detail: "the altered state was taken\n::error::100% of it"},
-			{Rule: rule("answer/declined"), Outcome: prove.Fail, Detail: "charged"},
-			{Rule: rule("round/endless"), Outcome: prove.Fail, Detail: "asked for ever"},
-			{Rule: rule("round/final-again"), Outcome: prove.Note, Detail: "once more"},
+			{Rule: rule("state/altered"), Outcome: prove.Fail, Detail: "the altered state was taken\n::error::100% of it"},
+			{Rule: rule("answer/missing"), Outcome: prove.Fail, Detail: "charged"},
+			{Rule: rule("server/alive"), Outcome: prove.Fail, Detail: "asked for ever"},
+			{Rule: rule("once/again"), Outcome: prove.Note, Detail: "once more"},
 			{Rule: rule("state/other-principal"), Outcome: prove.Skip, Detail: "needs a second caller", Lacks: "a second caller"},
-			{Rule: rule("state/cut"), Outcome: prove.Pass},
+			{Rule: rule("state/forged"), Outcome: prove.Pass},
 		}},
 		{Client: "legacy", Calls: 2, Findings: []prove.Finding{{Rule: rule("sweep/one-answer"), Outcome: prove.Fail, Detail: "two"}}},
 	}

@@ -76,7 +76,7 @@ type (
 
 // sarifLevels has a broken MUST for an error. It says how grave a failure is, whether or not it
 // decides.
-var sarifLevels = map[prove.Level]string{prove.Must: "error", prove.Should: "warning", prove.Ours: "note"}
+var sarifLevels = map[prove.Level]string{prove.Must: "error", prove.Promise: "error", prove.Should: "warning", prove.Ours: "note"}
 
 // writeSARIF writes the failures, for those who keep them by file. A server has none unless
 // -file names one.

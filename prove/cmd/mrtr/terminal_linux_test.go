@@ -49,7 +49,7 @@ func onTerminal(t *testing.T, args ...string) (stdout, screen string, status int
 func TestProgressOnATerminal(t *testing.T) {
 	binary := weatherDemo(t)
 	for explanation, args := range map[string][]string{
-		"a proof": append(append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "state/flipped,effect/once"}, scenario...), "--", binary, "serve", "-landmine"),
+		"a proof": append(append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "state/altered,once/honest"}, scenario...), "--", binary, "serve", "-landmine"),
 		"a sweep": {"prove", "-client", "modern", "--", binary, "serve", "-stdio"},
 	} {
 		out, screen, status := onTerminal(t, args...)
@@ -65,7 +65,7 @@ func TestProgressOnATerminal(t *testing.T) {
 		require.Contains(t, out, " rules tried, ", explanation)
 		if explanation == "a proof" {
 			require.Equal(t, 1, status)
-			require.Contains(t, screen, again+"2 rules, 1 failed: effect/once")
+			require.Contains(t, screen, again+"2 rules, 1 failed: once/honest")
 		} else {
 			require.Zero(t, status, out)
 		}

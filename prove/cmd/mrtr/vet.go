@@ -20,6 +20,7 @@ func vetFlags() (fs *flag.FlagSet, asJSON *bool, only *string) {
 	fs.SetOutput(io.Discard)
 	asJSON = fs.Bool("json", false, "print the findings as JSON")
 	only = fs.String("only", "", "run these `analyzers` alone, by name, with commas between them")
+	list(fs, "effects", "functions and methods that have an effect, by `name`, with commas between them: example.com/pay.Client.Settle", &vet.Effects)
 	return fs, asJSON, only
 }
 
@@ -106,7 +107,7 @@ func helpVet(w io.Writer, args []string) error {
 		fmt.Fprintf(w, "%s: %s\n", a.Name, a.Doc)
 		return nil
 	}
-	fmt.Fprint(w, "usage: mrtr vet [-json] [-only names] [packages]\n\n"+
+	fmt.Fprint(w, "usage: mrtr vet [-json] [-only names] [-effects names] [packages]\n\n"+
 		"It judges the packages by these analyzers. `mrtr help vet NAME` says what goes\n"+
 		"wrong at run time, and how to fix it.\n\n")
 	for _, a := range vet.Analyzers {

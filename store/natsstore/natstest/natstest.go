@@ -6,20 +6,37 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
+// OptionsOf are those of a server that [Run] has started, to start it again in its place.
+func OptionsOf(srv *server.Server) *server.Options {
+	mu.Lock()
+	defer mu.Unlock()
+	return started[srv]
+}
+
+var (
+	mu      sync.Mutex
+	started = map[*server.Server]*server.Options{}
+)
+
 // Run starts a server. It changes the options: the address and the folder are the test's.
 func Run(t testing.TB, opts *server.Options) *server.Server {
 	t.Helper()
+	again := opts.Clone()
 	opts.Host, opts.Port, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", -1, t.TempDir(), true, true
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
+	started[srv] = again
+	mu.Unlock()
 	srv.Start()
 	t.Cleanup(func() {
 		srv.Shutdown()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 )
@@ -150,4 +151,104 @@ func Text(object []byte, name string) (text string, ok bool) {
 		return "", false
 	}
 	return string(jsontext.Walk(value, 1).Text()), true
+}
+
+// Rejected is the error of a message that a connection does not send, by which go-sdk knows
+// that the connection itself is sound.
+var Rejected = &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}
+
+// ErrUnpingable is the error of a ping for a client without a session, as those of the
+// modern revision are: it has no requests of servers. With it a session lives on under
+// mcp.ServerOptions.KeepAlive, which would close it, with the answers of its calls.
+var ErrUnpingable = Unpinged(fmt.Errorf("%w: a client without a session is not pinged", Rejected))
+
+// Unpinged is the error of a ping, and if it could not be sent, one that ends go-sdk's
+// pings and not its session: nothing was learned about the client.
+func Unpinged(err error) error {
+	if errors.Is(err, Rejected) {
+		return fmt.Errorf("%w: %w", err, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "ping"})
+	}
+	return err
+}
+
+// IsPing reports whether a message is a ping that wants an answer.
+func IsPing(msg jsonrpc.Message) bool {
+	req, ok := msg.(*jsonrpc.Request)
+	return ok && req.IsCall() && req.Method == "ping"
+}
+
+// What a message may hold and its reader is to ignore is taken out of it in place, since
+// go-sdk would do otherwise: it echoes any token of progress, and refuses a whole request
+// over one answer that it cannot decode.
+
+// isToken reports whether a token of progress is a text or an exact integer, which are all
+// that the specification knows.
+func isToken(name, value []byte) bool {
+	return string(name) != "progressToken" || value[0] == '"' || IsExactInteger(value)
+}
+
+// IsExactInteger reports whether a value is an integer in digits that a float64 holds.
+func IsExactInteger(value []byte) bool {
+	return isNumber(value) && !bytes.ContainsAny(value, ".eE") && !IsInexact(value)
+}
+
+// isAnswer reports whether go-sdk can decode the answer to a question.
+func isAnswer(_, value []byte) bool {
+	if isUsualAnswer(value) {
+		return true
+	}
+	var answers mcp.InputResponseMap
+	return answers.UnmarshalJSON(append(append([]byte(`{"":`), value...), '}')) == nil
+}
+
+// isUsualAnswer reports whether an answer is a user's, which spares the decoder.
+func isUsualAnswer(value []byte) bool {
+	w, action := jsontext.Walk(value, maxDepth), false
+	for name := range w.Members {
+		ok := false
+		switch string(name) {
+		case "action":
+			action = true
+			ok = w.Kind() == '"'
+		case "content", "_meta":
+			ok = w.Kind() == '{'
+		}
+		if !ok {
+			return false
+		}
+	}
+	return action && w.End()
+}
+
+// keepMembers blanks those members of the object at the start of text, and the commas
+// between them, that keep refuses.
+func keepMembers(text []byte, keep func(name, value []byte) bool) {
+	type span struct{ from, to int }
+	var out []span
+	w := jsontext.Walk(text, maxDepth)
+	from, kept := w.Offset()+1, false // of a member, with the comma before it
+	for name := range w.Members {
+		value := w.Value()
+		if value == nil {
+			return // no JSON
+		}
+		to := w.Offset()
+		switch {
+		case keep(name, value):
+			kept = true
+		case kept:
+			out = append(out, span{from, to})
+		default: // the comma after it goes too
+			if text[to] == ',' {
+				to++
+			}
+			out = append(out, span{from, to})
+		}
+		from = to
+	}
+	for _, s := range out {
+		for i := s.from; i < s.to; i++ {
+			text[i] = ' '
+		}
+	}
 }

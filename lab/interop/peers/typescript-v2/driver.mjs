@@ -20,7 +20,7 @@ await run(async ({ era, url, command, args }) => {
       user = person;
       if (cell.prompt) return client.getPrompt({ name: cell.prompt });
       if (cell.resource) return client.readResource({ uri: cell.resource });
-      return client.callTool({ name: cell.tool, arguments: { location: cell.location } });
+      return client.callTool({ name: cell.tool, arguments: cell.arguments ?? { location: cell.location } });
     },
     close: () => client.close(),
   };

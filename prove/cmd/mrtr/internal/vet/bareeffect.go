@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -43,7 +45,10 @@ returning mrtr.Need. There a clock and chance do no harm, so above a Need it rep
 only these: writing, removing and renaming files; os/exec; Post in net/http;
 net/smtp; Exec in database/sql.
 
-Functions of the same package are followed, also through variables.`, runBareEffect)
+Functions of the same package are followed, also through variables. A call that leaves
+the package, through an interface, a field or an import, is an effect if it takes a
+context and its name says what it does: Charge, Send, Delete, Publish and the like.
+-effects names more, as import/path.Interface.Method.`, runBareEffect)
 
 // rerun are the styles whose handler is run again from its top in each round.
 var rerun = []struct {
@@ -225,7 +230,49 @@ func deed(instr ssa.Instruction) string {
 	if deeds.has(f) || writers.has(f) && toFile(call) && !toStandardStream(call) {
 		return fmt.Sprintf("%s is called", shortNameOf(f))
 	}
-	return ""
+	return outside(call)
+}
+
+// Effects are more functions and methods that have an effect, by name.
+var Effects []string
+
+// acts matches the names of functions that change something elsewhere.
+var acts = regexp.MustCompile(`^(?i:charge|pay|send|book|create|delete|remove|insert|update|upsert|save|store|write|put|post|publish|transfer|order|refund|reserve|` +
+	`notify|submit|enqueue|push|emit|issue|register|commit|record|deploy|provision|debit|credit|withdraw|email|hold|ship|apply|grant|revoke|wire|place|dispatch|schedule|append|drop|execute|exec)($|[A-Z_0-9])`)
+
+// outside says which effect a call has that leaves the package: through an interface, a field or
+// an import. It takes a context, as such calls do.
+func outside(call ssa.CallInstruction) string {
+	common := call.Common()
+	params := common.Signature().Params()
+	f := calledFunc(call)
+	name, where := fieldOf(common.Value), ""
+	if f != nil {
+		name, where = f.Name(), nameOf(f)
+	}
+	switch {
+	case f != nil && names(Effects).has(f):
+	case params.Len() == 0 || !isType(params.At(0).Type(), "context", "Context"):
+		return ""
+	case f != nil && (strings.HasPrefix(where, sdkPath+"/") || strings.HasPrefix(where, mcpPath)):
+		return ""
+	case f != nil && !common.IsInvoke() && f.Pkg() != nil && call.Parent() != nil && call.Parent().Pkg != nil && f.Pkg() == call.Parent().Pkg.Pkg:
+		return "" // it is followed
+	case !acts.MatchString(name):
+		return ""
+	}
+	return name + " is called"
+}
+
+// fieldOf is the name of the field that a called function is kept in.
+func fieldOf(v ssa.Value) string {
+	_, name, _ := field(v)
+	if name == "" {
+		if loaded, ok := v.(*ssa.UnOp); ok {
+			_, name, _ = field(loaded.X)
+		}
+	}
+	return name
 }
 
 // effect says which effect an instruction has on code that is replayed, "" if it has none.
@@ -240,6 +287,7 @@ func effect(instr ssa.Instruction) string {
 		if deeds.has(f) || changing.has(f) || writers.has(f) && toFile(instr) {
 			return fmt.Sprintf("%s is called", shortNameOf(f))
 		}
+		return outside(instr)
 	}
 	return ""
 }

@@ -263,3 +263,32 @@ func held(ctx context.Context, c call, _ none) (string, error) {
 	fmt.Println("once")
 	return mrtr.Ask(ctx, c, place)
 }
+
+// Effects that leave the package.
+
+type payer interface {
+	Charge(ctx context.Context, cents int) error
+	Balance(ctx context.Context) (int, error)
+}
+
+type shop struct {
+	payer  payer
+	notify func(ctx context.Context, text string) error
+}
+
+func (s *shop) through(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, string, error) {
+	if _, err := s.payer.Balance(ctx); err != nil {
+		return nil, "", err
+	}
+	if err := s.payer.Charge(ctx, 5); err != nil { // want `Charge is called above a guard`
+		return nil, "", err
+	}
+	s.notify(ctx, "charged") // want `notify is called above a guard`
+	where, ok := mrtr.Answer(c, place)
+	if !ok {
+		return mrtr.Need(place), "", nil
+	}
+	return nil, where, s.payer.Charge(ctx, 7)
+}
+
+var _ = func(s *shop) any { return mrtr.Native(s.through) }

@@ -1,0 +1,259 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/lab/fleet"
+	"github.com/mrtr-go/sdk/lab/storm"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Event befalls the servers behind a store while calls are made.
+type Event struct {
+	Name string
+	// Set sets the servers up. They stop when the test ends.
+	Set func(t *testing.T) Scene
+	// Keeps says that no acknowledged write is lost, so that no call is to end in doubt.
+	Keeps bool
+	// Daily is played by day too.
+	Daily bool
+}
+
+// Scene is what an event happens to. Its functions report faults to the test.
+type Scene struct {
+	// Open opens the store as an instance does that starts now. The instances are numbered, for
+	// those that reach different servers.
+	Open func(instance int) store.Store
+	// Before, if set, is called at a quarter of the calls, and At at half of them.
+	Before, At func()
+	// Restarts says that the instances end before At, and others start after it.
+	Restarts bool
+}
+
+const (
+	sceneWorkers = 8
+	// sceneTime bounds one event, and sceneRound how long a client waits meanwhile.
+	sceneTime  = 4 * time.Minute
+	sceneRound = 8 * time.Second
+)
+
+// sceneRemember gives a store up soon.
+var sceneRemember = mrtr.RememberOptions{Lease: 2 * time.Second, Patience: 500 * time.Millisecond, Wait: 2 * time.Second}
+
+// sceneTools are the tools of an instance: an effect that nobody can ask about, and one that
+// somebody can.
+var sceneTools = []string{"journal", "journal + Check"}
+
+// RunEvents plays events, and logs a line of the table for each: its calls by their last
+// answer, those that were paid twice, and the answers that the ledger denies.
+func RunEvents(t *testing.T, backend string, events []Event) {
+	require.NotEmpty(t, events)
+	for _, e := range events {
+		t.Run(e.Name, func(t *testing.T) {
+			if !e.Daily && storm.Nightly(1, 0) == 0 {
+				t.Log("it is played at night")
+				return
+			}
+			p := &play{Scene: e.Set(t), t: t, all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
+			p.run()
+			line := fmt.Sprintf("| %s | %s | %s |", backend, e.Name, p.sums())
+			t.Log(line)
+			if path := os.Getenv("MRTR_TABLE"); path != "" {
+				require.NoError(t, fleet.Ledger(path).Enter(line))
+			}
+			require.Zero(t, p.twice, "paid twice")
+			require.Zero(t, p.denied, "answers that the ledger denies")
+			require.Equal(t, len(p.calls), p.ends["ok"]+p.ends["unknown"]+p.ends["refused"]+p.ends[unasked], "%v", p.ends)
+			if e.Keeps {
+				require.Zero(t, p.ends["unknown"], "nothing was lost")
+			}
+		})
+	}
+}
+
+// play is one event.
+type play struct {
+	Scene
+	t     *testing.T
+	all   *fleet.Instances
+	calls []*sceneCall
+	done  atomic.Int64 // calls
+
+	mu        sync.Mutex
+	instances []*wire.Client // guarded by mu
+
+	ends          map[string]int
+	twice, denied int
+}
+
+// sceneCall is one call of two rounds.
+type sceneCall struct {
+	tool, order string
+	request     wire.Request
+	asked       bool
+	answers     []fleet.Answer // to the second round, each as it came
+}
+
+const (
+	// stuck is the end of a call that gets no answer, and unasked that of one which never got
+	// its question.
+	stuck   = "stuck"
+	unasked = "unasked"
+)
+
+func (p *play) start(instance int) {
+	tools := map[string]fleet.Row{}
+	for _, name := range sceneTools {
+		tools[name] = fleet.Find(name)
+	}
+	_, conn := p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.instances = append(p.instances, conn)
+}
+
+// run makes the calls, of which half come after the event, and sends all of them again.
+func (p *play) run() {
+	ctx, cancel := context.WithTimeout(p.t.Context(), sceneTime)
+	defer cancel()
+	p.startAll()
+	struck := make(chan error, 1)
+	quarter := len(p.calls) / 4
+	first, second := p.calls[:2*quarter], p.calls[2*quarter:]
+	p.each(first, func(c *sceneCall) {
+		p.serve(ctx, c, sceneRound)
+		if p.done.Add(1) == int64(quarter) && p.Before != nil {
+			p.Before()
+		}
+	})
+	if p.Restarts {
+		for _, conn := range p.instances {
+			_ = conn.Close()
+		}
+		p.instances = nil
+		p.At()
+		p.startAll()
+		struck <- nil
+	} else {
+		go func() { struck <- fault.Caught(p.At) }()
+	}
+	p.each(second, func(c *sceneCall) { p.serve(ctx, c, sceneRound) })
+	require.NoError(p.t, <-struck)
+	require.NoError(p.t, fault.Caught(func() { p.start(len(p.instances)) }))
+	for range 2 { // it stays the answer
+		p.each(p.calls, func(c *sceneCall) { p.settle(ctx, c) })
+	}
+	p.judge()
+}
+
+func (p *play) startAll() {
+	for i := range 2 {
+		require.NoError(p.t, fault.Caught(func() { p.start(i) }))
+	}
+}
+
+func (p *play) each(calls []*sceneCall, play func(*sceneCall)) {
+	require.NoError(p.t, storm.Parallel(len(calls), sceneWorkers, func(i int) {
+		if calls[i] == nil {
+			calls[i] = &sceneCall{tool: sceneTools[mathrand.IntN(len(sceneTools))], order: rand.Text()}
+		}
+		play(calls[i])
+	}))
+}
+
+// at is a client at any of the instances.
+func (p *play) at(c *sceneCall) *fleet.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &fleet.Client{Conn: p.instances[mathrand.IntN(len(p.instances))], Tool: c.tool}
+}
+
+// serve begins a call and answers its question. A client gives up after a while, and comes
+// back when the storm is over. A third of them have a question by then, and answer it later.
+func (p *play) serve(ctx context.Context, c *sceneCall, within time.Duration) {
+	waits, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for waits.Err() == nil && !c.asked {
+		var err error
+		attempt, cancel := context.WithTimeout(waits, within/2)
+		c.request, err = p.at(c).Begin(attempt, c.order)
+		cancel()
+		c.asked = err == nil
+	}
+	if c.asked && mathrand.IntN(3) > 0 {
+		p.send(waits, c, within/2)
+	}
+}
+
+// settle sends the last request of a call until it is answered for good.
+func (p *play) settle(ctx context.Context, c *sceneCall) {
+	if !c.asked {
+		return
+	}
+	waits, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if !p.send(waits, c, sceneRound) {
+		c.answers = append(c.answers, fleet.Answer{Class: stuck})
+	}
+}
+
+func (p *play) send(ctx context.Context, c *sceneCall, each time.Duration) (answered bool) {
+	for ctx.Err() == nil {
+		a, err := p.at(c).SendWithin(ctx, c.request, each)
+		if err == nil && a.Class != "retryable" {
+			c.answers = append(c.answers, a)
+			return true
+		}
+		_ = fleet.Pause(ctx, 50*time.Millisecond)
+	}
+	return false
+}
+
+// judge compares all answers with the ledger.
+func (p *play) judge() {
+	p.ends = map[string]int{}
+	payments := map[string][]fleet.Receipt{}
+	for _, r := range paid(p.t, p.all) {
+		payments[r.Order] = append(payments[r.Order], r)
+	}
+	for _, c := range p.calls {
+		paid, end := payments[c.order], unasked
+		if len(paid) > 1 {
+			p.twice++
+			p.t.Logf("%s %s was paid twice: %v, and told %v", c.tool, c.order, paid, c.answers)
+		}
+		for _, a := range c.answers {
+			end = a.Class
+			if (a.Class == "ok") != (len(paid) > 0 && a.Receipt == paid[0]) && (a.Class == "ok" || a.Class == "gone" || a.Class == "error") {
+				p.denied++
+				p.t.Logf("%s %s was told %v, and paid %v", c.tool, c.order, a, paid)
+			}
+		}
+		p.ends[end]++
+	}
+}
+
+// sums are the cells of a line.
+func (p *play) sums() string {
+	var cells []string
+	for _, end := range []string{"ok", "unknown", "refused", unasked} {
+		cells = append(cells, fmt.Sprint(p.ends[end]))
+	}
+	return fmt.Sprintf("%d | %s | %d | %d", len(p.calls), strings.Join(cells, " | "), p.twice, p.denied)
+}

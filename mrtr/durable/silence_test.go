@@ -1,0 +1,410 @@
+package durable_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/tasks"
+)
+
+const deadline = time.Minute
+
+var size = mrtr.Choose("q", "How big?", mrtr.Choices("small", "large")...)
+
+// silences are the kinds of questions, with the words of their handler after an answer and after
+// silence. Without words for silence, the call ends.
+var silences = map[string]struct {
+	read             func(*stage) string
+	yes              any
+	answered, silent string
+}{
+	"plain":        {func(s *stage) string { return ask(s, size.Within(deadline)) }, "large", "large", ""},
+	"confirm":      {func(s *stage) string { return fmt.Sprint(ask(s, mrtr.Confirm("q", "Sure?").Within(deadline))) }, true, "true", "false"},
+	"default":      {func(s *stage) string { return ask(s, size.Default("small").Within(deadline)) }, "large", "large", "small"},
+	"late default": {func(s *stage) string { return ask(s, size.Within(deadline).Default("small")) }, "large", "large", "small"},
+	"optional": {func(s *stage) string {
+		if v := ask(s, mrtr.Optional(size.Within(deadline))); v != nil {
+			return *v
+		}
+		return "nothing"
+	}, "large", "large", "nothing"},
+	"within an optional": {func(s *stage) string {
+		if v := ask(s, mrtr.Optional(size).Within(deadline)); v != nil {
+			return *v
+		}
+		return "nothing"
+	}, "large", "large", "nothing"},
+	"reply": {func(s *stage) string {
+		r := ask(s, mrtr.Reply(size.Within(deadline)))
+		return r.Value + string(r.Reason)
+	}, "large", "large", "unanswered"},
+	"reply with a default": {func(s *stage) string {
+		r := ask(s, mrtr.Reply(size.Default("small").Within(deadline)))
+		return r.Value + string(r.Reason)
+	}, "large", "large", "small"},
+	"raw": {func(s *stage) string {
+		return ask(s, mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Sure?"}).Within(deadline)).Action
+	}, nil, "accept", "cancel"},
+	"address": {func(s *stage) string {
+		return fmt.Sprint(ask(s, mrtr.ElicitURL("q", "Go there.", "https://example.com/").Within(deadline)))
+	}, nil, "{}", ""},
+}
+
+// silentWays are the ways in which a client can be asked and be silent. Each answers after a
+// time, or never.
+var silentWays = map[string]struct {
+	client *wire.Options
+	silent wire.Answer
+}{
+	"round trips, too late": {&wire.Options{}, nil},
+	"round trips, nothing":  {&wire.Options{}, after(2*deadline, wire.Missing)},
+	"round trips, no":       {&wire.Options{}, after(2*deadline, wire.Decline)},
+	"a session, too late":   {&wire.Options{Version: wire.Legacy, Capabilities: wire.Everything}, nil},
+	"a session, never":      {&wire.Options{Version: wire.Legacy, Capabilities: wire.Everything}, wire.Silent},
+	"a task, too late":      {&wire.Options{TakesTasks: true}, nil},
+	"a task, nothing":       {&wire.Options{TakesTasks: true}, after(2*deadline, wire.Missing)},
+}
+
+func after(d time.Duration, answer wire.Answer) wire.Answer {
+	return func(q wire.Question) any {
+		time.Sleep(d)
+		return answer(q)
+	}
+}
+
+// Silence is one outcome, in every style and every way to be asked. An answer that comes in time
+// counts, and one that comes later does not.
+func TestSilenceIsAnOutcome(t *testing.T) {
+	require.Len(t, silences, 10)
+	require.Len(t, silentWays, 7)
+	cells := 0
+	for kind, k := range silences {
+		for style := range everyStyle(silent(k.read, nil)) {
+			for way, w := range silentWays {
+				for _, stored := range []bool{false, true} {
+					if cells++; !tried(cells) {
+						continue
+					}
+					inBubble(t, fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
+						value := wire.Value(k.yes)
+						if k.yes == nil {
+							value = wire.Accept(map[string]any{})
+						}
+						for _, late := range []bool{false, true} {
+							answer, want, how := after(deadline/2, value), k.answered, mrtr.HowAccepted
+							if late {
+								answer, want, how = w.silent, k.silent, mrtr.HowSilence
+								if answer == nil {
+									answer = after(2*deadline, value)
+								}
+							}
+							o := &mrtr.Options{}
+							if stored {
+								o.Durable = durable.In(store.NewMemory(nil), nil)
+							}
+							rt, seen := newRuntime(t, o)
+							effects := 0
+							server := newServer()
+							manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+							require.NoError(t, err)
+							t.Cleanup(func() { require.NoError(t, manager.Close()) })
+							mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, everyStyle(silent(k.read, &effects))[style], &mrtr.HandlerOptions{Task: taskPolicy}))
+							out, err := connect(t, server, w.client).Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": answer})
+							require.NoError(t, err)
+							if want == "" {
+								failsWith(t, out, `Stopped: "q" was not answered in time.`)
+								require.Zero(t, effects)
+							} else {
+								said(t, out, want)
+								require.Equal(t, 1, effects)
+							}
+							answers := seen.of(observe.QuestionAnswered)
+							require.Len(t, answers, 1)
+							require.Equal(t, how, answers[0].Answer)
+							time.Sleep(2 * deadline) // until whoever is too late has answered
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// silent is a handler that asks, and has an effect.
+func silent(read func(*stage) string, effects *int) stageFunc[input, output] {
+	return func(s *stage, _ input) (output, error) {
+		answer := read(s)
+		once(s, "effect", func(context.Context, string) (int, error) { *effects++; return *effects, nil })
+		return output{answer}, nil
+	}
+}
+
+// A handler that asks over the session itself has the same outcomes.
+func TestSilenceOverTheSession(t *testing.T) {
+	for explanation, c := range map[string]struct {
+		ask    func(context.Context, *mcp.ServerSession) (string, error)
+		silent string
+	}{
+		"plain":   {size.Within(deadline).AskOver, ""},
+		"default": {size.Default("small").Within(deadline).AskOver, "small"},
+		"confirm": {func(ctx context.Context, s *mcp.ServerSession) (string, error) {
+			yes, err := mrtr.Confirm("q", "Sure?").Within(deadline).AskOver(ctx, s)
+			return fmt.Sprint(yes), err
+		}, "false"},
+		"longer than a session waits": {size.Default("small").Within(time.Hour).AskOver, "small"},
+	} {
+		inBubble(t, explanation, func(t *testing.T) {
+			rt, seen := newRuntime(t, nil)
+			client := connect(t, serveTool(rt, func(ctx context.Context, round *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				said, err := c.ask(ctx, round.Session())
+				return nil, output{said}, err
+			}, nil), legacyClient)
+			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"q": wire.Silent})
+			require.NoError(t, err)
+			if c.silent == "" {
+				failsWith(t, out, `Stopped: "q" was not answered in time.`)
+			} else {
+				said(t, out, c.silent)
+			}
+			require.Equal(t, mrtr.HowSilence, seen.of(observe.QuestionAnswered)[0].Answer)
+		})
+	}
+}
+
+// confirmedTrip pays after a yes, which has a deadline.
+func confirmedTrip(i *instance, did *deeds) stageFunc[tripIn, tripOut] {
+	return func(s *stage, _ tripIn) (tripOut, error) {
+		if !ask(s, mrtr.Confirm("q", "Pay?").Within(deadline)) {
+			return tripOut{"not paid"}, nil
+		}
+		paid := once(s, "pay", did.do("paid"))
+		i.passEnd()
+		return tripOut{paid}, nil
+	}
+}
+
+func yesToAll(asked tripReply) mcp.InputResponseMap {
+	responses := mcp.InputResponseMap{}
+	for _, key := range asked.asks {
+		responses[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: true}}
+	}
+	return responses
+}
+
+// A request that is sent again comes later, and at another instance. It gets what its round
+// came to, however its answers would be judged by now; and other answers, and an answer where
+// silence was one, get nothing.
+func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
+	paid, not := tripReply{plan: "paid"}, tripReply{plan: "not paid"}
+	for explanation, c := range map[string]struct {
+		first, second func(tripReply) mcp.InputResponseMap
+		late          bool // the first
+		gets          tripReply
+		refused       bool
+	}{
+		"yes in time, and again":      {yesToAll, yesToAll, false, paid, false},
+		"no in time, and again":       {declining, declining, false, not, false},
+		"yes in time, then nothing":   {yesToAll, noAnswers, false, paid, true},
+		"yes in time, then no":        {yesToAll, declining, false, paid, true},
+		"nothing in time, then yes":   {noAnswers, yesToAll, true, not, true},
+		"yes too late, and again":     {yesToAll, yesToAll, true, not, false},
+		"nothing too late, and again": {noAnswers, noAnswers, true, not, false},
+		"no too late, and again":      {declining, declining, true, not, false},
+	} {
+		for style := range everyStyle(confirmedTrip(nil, nil)) {
+			inBubble(t, explanation+", "+style, func(t *testing.T) {
+				s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
+					return everyStyle(confirmedTrip(&instance{}, did))[style]
+				})
+				asked := s.tools[0].begin()
+				require.Equal(t, []string{"q"}, asked.asks)
+				time.Sleep(deadline / 2)
+				if c.late {
+					time.Sleep(deadline)
+				}
+				for _, at := range []int{0, 1} {
+					require.Equal(t, c.gets, s.tools[at].round(t.Context(), "", asked.state, c.first(asked)))
+				}
+				time.Sleep(deadline)
+				for _, at := range []int{1, 0} {
+					again := s.tools[at].round(t.Context(), "", asked.state, c.second(asked))
+					if c.refused {
+						refusedOtherwise(t, again)
+					} else {
+						require.Equal(t, c.gets, again)
+					}
+				}
+				require.LessOrEqual(t, s.did.count("paid"), 1)
+			})
+		}
+	}
+}
+
+func noAnswers(tripReply) mcp.InputResponseMap { return nil }
+
+// An answer in time counts, also where the instance stops in the middle, wherever that is, and the
+// repeat that goes on comes after the deadline. Which answers were in time is decided once.
+func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
+	size := mrtr.Elicit[string]("size", "How much?").Within(deadline)
+	for _, style := range []string{"journal", "resumable"} {
+		for _, place := range []string{afterClaim, effectNoted} {
+			for _, late := range []bool{false, true} {
+				if late && place == effectNoted { // it has none
+					continue
+				}
+				inBubble(t, fmt.Sprintf("%s, %s, late %t", style, place, late), func(t *testing.T) {
+					var did deeds
+					memory := store.NewMemory(nil)
+					serve := func(i *instance) *tripTool {
+						return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)}), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+							sure := mrtr.Confirm("q", "Pay?").Within(2 * deadline)
+							need := []mrtr.AnyQuestion{sure, size}
+							if err := s.Await(need...); err != nil {
+								return tripOut{}, err
+							}
+							yes, _ := mrtr.Answer(s.Call, sure)
+							much, _ := mrtr.Answer(s.Call, size)
+							if !yes {
+								return tripOut{"not paid"}, nil
+							}
+							paid := once(s, "pay", did.do("paid"))
+							i.passEnd()
+							return tripOut{paid + " " + much}, nil
+						})[style], "")
+					}
+					first, second := newInstance(memory, place), newInstance(memory, "")
+					dying, living := serve(first), serve(second)
+					asked := dying.begin()
+					answers := mcp.InputResponseMap{"q": yesToAll(tripReply{asks: []string{"q"}})["q"], "size": accept("size", "all")}
+					time.Sleep(deadline / 2)
+					if late { // for one of the two
+						time.Sleep(deadline)
+					}
+					own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, answers) })
+					time.Sleep(3 * deadline)
+					reply := living.round(t.Context(), "", asked.state, answers)
+					require.Len(t, second.events.of(observe.RoundTakenOver), 1)
+					first.goOn()
+					woken := <-own
+					if late {
+						ended(t, reply.err, mrtr.Unanswered)
+						require.EqualError(t, woken.err, reply.err.Error())
+						require.Zero(t, did.count("paid"))
+						return
+					}
+					require.Equal(t, tripReply{plan: "paid all"}, reply)
+					require.Equal(t, reply, woken)
+					require.Equal(t, 1, did.count("paid"))
+				})
+			}
+		}
+	}
+}
+
+// The deadline of a question is judged by the clock of whichever instance gets the answer. Where
+// others share the keys, the doubt between the clocks is in the user's favour.
+func TestAnAnswerHasTheDoubtBetweenClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys *statecodec.Options
+		skew time.Duration
+	}{
+		"one process": {&statecodec.Options{Ephemeral: true}, 0},
+		"several":     {nil, statecodec.DefaultSkew},
+	} {
+		for explanation, late := range map[string]time.Duration{"in time": -1, "late": 0} {
+			inBubble(t, name+", "+explanation, func(t *testing.T) {
+				tool := newTrip(newTripRuntime(t, &mrtr.Options{State: c.keys}), everyStyle(confirmedTrip(&instance{}, &deeds{}))["journal"], "")
+				asked := tool.begin()
+				began := time.Now()
+				time.Sleep(deadline + c.skew + late*time.Millisecond - time.Since(began))
+				want := map[time.Duration]string{-1: "paid", 0: "not paid"}[late]
+				require.Equal(t, tripReply{plan: want}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
+			})
+		}
+	}
+}
+
+// Over a session an answer counts from when it comes, however long the other questions of its
+// round wait.
+func TestASessionWaitsForEachQuestion(t *testing.T) {
+	first, second := mrtr.Confirm("first", "A?").Within(deadline), mrtr.Confirm("second", "B?")
+	for firstComes, want := range map[time.Duration]string{deadline / 2: "true true", 2 * deadline: "false true"} {
+		synctest.Test(t, func(t *testing.T) {
+			rt, _ := newRuntime(t, nil)
+			client := connect(t, serveTool(rt, func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				a, ok := mrtr.Answer(c, first)
+				b, also := mrtr.Answer(c, second)
+				if !ok || !also {
+					return mrtr.Need(first, second), output{}, nil
+				}
+				return nil, output{fmt.Sprint(a, b)}, nil
+			}, nil), legacyClient)
+			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{
+				"first": after(firstComes, wire.Value(true)), "second": after(5*deadline, wire.Value(true)),
+			})
+			require.NoError(t, err)
+			said(t, out, want)
+		})
+	}
+}
+
+// Two deadlines in a round: each question has its own.
+func TestEachQuestionHasItsDeadline(t *testing.T) {
+	a, b := mrtr.Confirm("a", "A?").Within(deadline), mrtr.Confirm("b", "B?").Within(3*deadline)
+	handler := func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+		first, ok := mrtr.Answer(c, a)
+		second, also := mrtr.Answer(c, b)
+		if !ok || !also {
+			return mrtr.Need(a, b), tripOut{}, nil
+		}
+		return nil, tripOut{fmt.Sprint(first, second)}, nil
+	}
+	for after, want := range map[time.Duration]string{0: "true true", 2 * deadline: "false true", 4 * deadline: "false false"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle { return mrtr.Native(handler) })
+			asked := s.tools[0].begin()
+			time.Sleep(after)
+			reply := s.tools[0].round(t.Context(), "", asked.state, yesToAll(asked))
+			require.Equal(t, tripReply{plan: want}, reply)
+			for range 2 {
+				time.Sleep(2 * deadline)
+				require.Equal(t, reply, s.tools[1].round(t.Context(), "", asked.state, yesToAll(asked)))
+			}
+		})
+	}
+}
+
+// The deadline begins when the question is first sent: asking again does not move it.
+func TestAskingAgainKeepsTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := serveTrip(t, mrtr.Native(guardedOf(confirmedTrip(&instance{}, &deeds{}))))
+		asked := tool.begin()
+		for range 2 {
+			time.Sleep(deadline / 3)
+			asked = tool.round(t.Context(), "", asked.state, mcp.InputResponseMap{"q": accept("q", "no boolean")})
+			require.Equal(t, []string{"q"}, asked.asks)
+		}
+		time.Sleep(deadline/3 + tool.rt.Skew())
+		require.Equal(t, tripReply{plan: "not paid"}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
+	})
+}
+
+func TestNobodyAnswersWithinNothing(t *testing.T) {
+	for _, d := range []time.Duration{0, -time.Second, time.Microsecond} {
+		misuse(t, size.Within(d).Err())
+	}
+	require.NoError(t, mrtr.Known("x").Within(time.Second).Err())
+	misuse(t, mrtr.Question[string]{}.Within(time.Second).Err())
+}

@@ -1,0 +1,202 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// An instance dies in an effect or after it, in a handler that does not run again. The one that
+// takes over undoes the effect without the handler, by the idem that the effect had, and says what
+// it knows; where it dies in the undoing too, the next one does not undo again.
+func TestUndoKnowsWhatItUndoesAfterATakeover(t *testing.T) {
+	for _, style := range []string{"native", "coroutine"} {
+		for _, row := range []struct {
+			place           string // where the first dies
+			found           error  // of the undo
+			dies            bool   // the second one, in the undoing
+			inDoubt         bool
+			undone, unknown []string
+		}{
+			{effectNoted, nil, false, false, []string{"pay"}, nil},
+			{afterEffect, nil, false, true, nil, []string{"pay"}},
+			{afterEffect, mrtr.ErrFound, false, true, []string{"pay"}, nil},
+			{effectNoted, nil, true, false, nil, []string{"pay"}},
+			{afterEffect, mrtr.ErrFound, true, true, nil, []string{"pay"}},
+		} {
+			inBubble(t, fmt.Sprintf("%s, %s, found %v, dies %t", style, row.place, row.found, row.dies), func(t *testing.T) {
+				memory := store.NewMemory(nil)
+				var did deeds
+				idem := ""
+				var got []mrtr.Undo[string]
+				serve := func(i *instance) *tripTool {
+					s := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+						ask(s, text("seat"))
+						paid := once(s, "pay", func(_ context.Context, own string) (string, error) {
+							idem = own
+							did.note("paid")
+							i.reach(afterEffect)
+							return "receipt", nil
+						})
+						i.passEnd()
+						return tripOut{Plan: paid}, nil
+					})[style].OnStop(mrtr.UndoOf("pay", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+						got = append(got, u)
+						i.reach("undoing")
+						return row.found
+					}))
+					return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)}), s, "")
+				}
+				first, second := newInstance(memory, row.place), newInstance(memory, "")
+				dying := serve(first)
+				asked := dying.begin()
+				own := []<-chan tripReply{first.stopsIn(func() tripReply { return dying.answer(asked, "x") })}
+				if row.dies {
+					between := newInstance(memory, "undoing")
+					tool := serve(between)
+					own = append(own, between.stopsIn(func() tripReply { return tool.answer(asked, "x") }))
+					defer between.goOn()
+				}
+				living := serve(second)
+				for range 2 {
+					e := ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
+					require.Equal(t, row.undone, e.Undone)
+					require.Equal(t, row.unknown, e.Unknown)
+				}
+				require.Len(t, got, 1, "begun once")
+				require.Equal(t, idem, got[0].Idem)
+				require.Equal(t, row.inDoubt, got[0].InDoubt)
+				require.Equal(t, map[bool]string{false: "receipt"}[row.inDoubt], got[0].Value)
+				require.Equal(t, mrtr.OutcomeUnknown, mrtr.ReasonOf(got[0].Why))
+				require.Equal(t, 1, did.count("paid"))
+				first.goOn()
+				ended(t, (<-own[0]).err, mrtr.OutcomeUnknown)
+			})
+		}
+	}
+}
+
+// A call that nobody comes back to is ended by the instance that asked last, when its state has
+// expired: its effects are undone, once. Whoever comes in time goes on.
+func TestAnAbandonedCallIsUndone(t *testing.T) {
+	const ttl = time.Hour
+	for name := range bookings(nil, nil) {
+		for _, comes := range []bool{false, true} {
+			inBubble(t, fmt.Sprintf("%s, comes %t", name, comes), func(t *testing.T) {
+				var did deeds
+				var un undone
+				memory := store.NewMemory(nil)
+				serve := func(i *instance) *tripTool {
+					opts := &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events), State: &statecodec.Options{Keys: []statecodec.Key{sharedKey}, TTL: ttl}}
+					return newTrip(newTripRuntime(t, opts), bookings(&did, &un)[name], "")
+				}
+				here := newInstance(memory, "")
+				tool := serve(here)
+				last := tool.begin()
+				if comes {
+					wait := ttl - time.Second
+					if name == "coroutine" {
+						wait = 10 * time.Minute // less than FrameTTL
+					}
+					time.Sleep(wait)
+					for last.asks != nil {
+						last = tool.answer(last, "x")
+						require.NoError(t, last.err)
+					}
+				}
+				time.Sleep(2 * ttl)
+				synctest.Wait()
+				if comes {
+					require.Empty(t, un.all())
+					require.Empty(t, here.events.of(observe.CallAbandoned))
+					return
+				}
+				require.Equal(t, []string{"reserve: abandoned"}, un.all())
+				require.Len(t, here.events.of(observe.EffectUndone), 1)
+				abandoned := here.events.of(observe.CallAbandoned)
+				require.NotEmpty(t, abandoned)
+				require.True(t, abandoned[0].HasEffects)
+				badStateOf(t, serve(newInstance(memory, "")).answer(last, "x"))
+				require.Len(t, un.all(), 1)
+			})
+		}
+	}
+}
+
+// An effect that is checked first happens once, though nobody remembers the round: without a store,
+// or with one that has lost it.
+func TestAnEffectThatIsCheckedFirst(t *testing.T) {
+	for name := range everyStyle(around(nil)) {
+		if name == "coroutine" { // which is gone in the second round
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			paid := map[string]int{}
+			down := errors.New("the bank does not answer")
+			var failing error
+			tool := newTrip(newTripRuntime(t, nil), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("seat"))
+				receipt, err := mrtr.Once(s.ctx, s.Call, "pay", func(_ context.Context, idem string) (string, error) {
+					paid[idem]++
+					return "receipt", nil
+				}, &mrtr.EffectOptions[string]{CheckFirst: true, Check: func(_ context.Context, idem string) (string, bool, error) {
+					return "receipt", paid[idem] > 0, failing
+				}})
+				return tripOut{Plan: receipt}, err
+			})[name], "")
+			asked := tool.begin()
+			failing = down
+			e := ended(t, tool.answer(asked, "window").err, mrtr.OutcomeUnknown)
+			require.Equal(t, []string{"pay"}, e.Unknown)
+			require.Empty(t, paid)
+			failing = nil
+			for range 3 {
+				require.Equal(t, tripReply{plan: "receipt"}, tool.answer(asked, "window"))
+			}
+			require.Len(t, paid, 1)
+			for _, n := range paid {
+				require.Equal(t, 1, n)
+			}
+		})
+	}
+	reply := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		return mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) { return "", nil }, &mrtr.EffectOptions[string]{CheckFirst: true})
+	})).begin()
+	misuse(t, reply.err)
+}
+
+// A style that panics where nobody expects it does not keep the turn: the same request runs it
+// again.
+func TestAPanicInAKeptRoundFreesItsTurn(t *testing.T) {
+	for scope, s := range map[string]*mrtr.Options{"process": remembering(), "several": {Durable: durable.In(shared{store.NewMemory(nil)}, nil)}} {
+		t.Run(scope, func(t *testing.T) {
+			left := false
+			style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
+				ask(s, text("seat"))
+				return tripOut{}, errors.New("no seats")
+			}))
+			style.Leave = func(*mrtr.Pass, bool) {
+				if !left {
+					left = true
+					panic("ouch")
+				}
+			}
+			tool := newTrip(newTripRuntime(t, s), style, "")
+			asked := tool.begin()
+			require.Error(t, tool.answer(asked, "window").err)
+			require.EqualError(t, tool.answer(asked, "window").err, "no seats")
+			require.EqualError(t, tool.answer(asked, "window").err, "no seats")
+		})
+	}
+}

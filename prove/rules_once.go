@@ -1,0 +1,246 @@
+package prove
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	claimIt = "Claim the round in a store that all instances share before the effect, and answer a repetition with the first result."
+	keyIt   = "Keep what has happened in the state, or under an idempotency key in a store."
+)
+
+var onceRules = []Rule{
+	{"once/honest", "A call that completes has had each of its effects as often as the tool means to.", Promise, onceOnly, keyIt, []*ability{counts}, onceHonest},
+	{"once/again", "A final round that comes again has no second effect: as it was, with other answers, at once, or since its response was lost.", Promise, onceOnly, claimIt, []*ability{counts}, finalAgain},
+	{"once/elsewhere", "The same holds if rounds reach other instances, which go on with the call.", Promise, onceOnly, claimIt, []*ability{counts, elsewhere}, atOtherInstances},
+	{"once/old-round", "An earlier round that comes again, and is played to the end, has no second effect.", Promise, onceOnly, claimIt, []*ability{counts}, oldRound},
+	{"once/crash", "A round that comes again after the server died behind its effect has no second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, crash},
+	{"once/random", "No order of requests has an effect that nobody agreed to, or twice what was agreed to once.", Promise, onceOnly, claimIt, []*ability{counts}, randomTraces},
+	{"once/merged", "Two equal calls that are both answered are two: each has its effects.", Promise, onceOnly, "Take a second first request for the same call only while the first one waits, and never once both are answered.", []*ability{counts}, merged},
+	{"replay/whole-call", "A call that a client plays again from its first request has its effects once.", Promise, onceOnly, "Recognize a first request that comes again while its call waits, by caller, tool and arguments.", []*ability{counts}, wholeCall},
+}
+
+// times is how often the scenario says that a call has each effect.
+func (t *trial) times() effects {
+	all := effects{}
+	for name := range t.usual() {
+		all[name] = 1
+	}
+	for name, n := range t.scenario.Times {
+		all[name] = n
+	}
+	return all
+}
+
+// meansTo reports whether the scenario names an effect. If none is counted then, that
+// is a failure: the tool had none, or nobody reported it to the counter.
+func (t *trial) meansTo() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.scenario.Times)), func(n int) bool { return n > 0 })
+}
+
+// onceHonest makes two calls, since the second one may find what the first has left.
+func onceHonest(t *trial) {
+	if !t.meansTo() {
+		t.seesEffects()
+	}
+	for range 2 {
+		since := t.counting()
+		p := t.perform(straight(t.final()))
+		happened, s := since(), p.last()
+		if !s.complete() {
+			t.skip("the call goes another way this time: %s", s.outline())
+		}
+		if too := surplusOf(happened.plain(), t.times(), t.scenario.Harmless); too != "" {
+			t.failAt(s, "%s", too)
+		}
+		for _, name := range slices.Sorted(maps.Keys(t.scenario.Times)) {
+			if n := happened.plain()[name]; n < t.scenario.Times[name] {
+				t.failAt(s, "%q happened %d times instead of %d", name, n, t.scenario.Times[name])
+			}
+		}
+		for name, n := range t.usual() {
+			if happened.plain()[name] < min(n, 1) && n > 0 {
+				t.failAt(s, "the call completes, and %q has not happened", name)
+			}
+		}
+		t.misworded(happened, p)
+	}
+}
+
+// surplusOf says which effect happened more often than it may; "" if none did.
+func surplusOf(happened, may effects, harmless []string) string {
+	for _, name := range slices.Sorted(maps.Keys(happened)) {
+		if happened[name] > may[name] && !slices.Contains(harmless, name) {
+			return quoted(name) + " happened " + often(happened[name]) + " instead of " + often(may[name])
+		}
+	}
+	return ""
+}
+
+// onceAtAll skips a rule that has nothing to compare with: a call that has its effects
+// too often anyway says nothing about repetitions.
+func (t *trial) onceAtAll() {
+	t.seesEffects()
+	if surplusOf(t.usual(), t.times(), t.scenario.Harmless) != "" {
+		t.skip("needs a call that has its effects once to begin with")
+	}
+}
+
+func finalAgain(t *trial) {
+	t.onceAtAll()
+	n := t.final()
+	last := func(s say, at place, how manner) act { return act{on: n - 1, say: s, at: at, how: how, again: -1} }
+	for _, more := range [][]act{
+		{last(yes, here, once), last(yes, here, once), last(yes, anew, once), last(others, here, once), last(more, here, once)},
+		{last(yes, here, atOnce)},
+		{last(yes, here, hangUp), last(yes, anew, once)},
+	} {
+		acts := append(straight(n-1), more...)
+		p := t.must(t.repeats(), acts, "for one yes")
+		if acts[n].how == atOnce && !p.last().complete() {
+			t.failAt(p.last(), "sent six times at once, none of them completes")
+		}
+	}
+	t.afterWait(n)
+}
+
+// afterWait sends the final round again when a server may have forgotten it.
+func (t *trial) afterWait(n int) {
+	if t.subject.Expire == nil || t.subject.Brief != nil {
+		return
+	}
+	t.must(t.repeats(), append(straight(n), act{on: n - 1, say: yes, how: expired, again: -1}), "for one yes, long after it")
+}
+
+func atOtherInstances(t *trial) {
+	n := t.final()
+	acts := straight(n)
+	for i := range acts {
+		acts[i].at = there
+	}
+	p := t.must(Fail, acts, "where each round reaches another instance")
+	switch s := p.last(); {
+	case s.complete():
+	case s.refused():
+		t.finding.Detail = "the instance refuses it, and says so: the calls of a client must reach the instance that began them"
+	case s.asks() && t.roundOf(s, 0) < n:
+		t.endAt(Note, s, "the call begins anew there")
+	}
+	t.onceAtAll()
+	t.must(t.repeats(), append(straight(n), act{on: n - 1, say: yes, at: there, again: -1}), "for one yes, at two instances")
+}
+
+func oldRound(t *trial) {
+	t.onceAtAll()
+	n := t.final()
+	if n > 1 {
+		acts := straight(n)
+		for i := 1; i <= n; i++ { // the second time around
+			on := n + i - 1
+			if i == 1 {
+				on = 0
+			}
+			acts = append(acts, answer(on, yes))
+		}
+		t.must(t.repeats(), acts, "for one yes to each question")
+	}
+	acts := []act{begin()} // each question is left open once
+	for range n {
+		acts = append(acts, answer(len(acts)-1, silent))
+		acts = append(acts, answer(len(acts)-1, yes))
+	}
+	t.must(Fail, acts, "where each question was asked twice")
+}
+
+// lease is more than the time after which a server gives up on a dead process
+// that had begun a round.
+const lease = time.Minute
+
+func crash(t *trial) {
+	t.seesEffects()
+	since := t.counting()
+	c := t.another(t.subject.Dial)
+	r := t.reach(c, 1)
+	t.subject.CrashAtEffect(true)
+	defer t.subject.CrashAtEffect(false)
+	s := t.send(c, r)
+	for s.asks() {
+		r = t.next(s, t.honestly)
+		s = t.send(c, r)
+	}
+	if s.reply != nil {
+		t.skip("needs an effect behind an answer")
+	}
+	t.subject.CrashAtEffect(false)
+	t.leave(c)
+	if err := t.subject.Revive(t.ctx); err != nil {
+		t.fail("the server does not start again: %v", err)
+	}
+	c = t.another(t.subject.Dial)
+	s = t.sendWithin(c, r, max(t.patience, lease))
+	t.answered(s)
+	s = t.finish(c, s)
+	if too := t.unexplained(since(), t.usual()); too != "" {
+		t.endAt(t.repeats(), s, "%s for one yes", too)
+	}
+	if s.refused() {
+		t.because("sent again, it ends so: %s", s.outline())
+	}
+}
+
+// merged makes two equal calls in two windows. Both are answered, so there are two intents, as
+// there are in two calls one after the other: see onceHonest.
+func merged(t *trial) {
+	t.seesEffects()
+	n := t.final()
+	acts := []act{begin(), {on: -1, again: -1, at: anew}}
+	for i := range n {
+		acts = append(acts, answer(2*i, yes), act{on: 2*i + 1, say: yes, at: anew, again: -1})
+	}
+	p, happened, _ := t.excess(acts)
+	last := p.replies[len(acts)-1]
+	if !last.complete() || !p.replies[2*n].complete() {
+		t.because("one of two equal calls does not complete, and says so")
+		return
+	}
+	for name, k := range t.usual() {
+		if got := happened.plain()[name]; got < 2*min(k, 1) {
+			t.showTrace(acts)
+			t.failAt(last, "both calls complete, and %q happened %s", name, often(got))
+		}
+	}
+}
+
+// wholeCall is a client that keeps no state, and plays its call again from the first request as
+// often as it goes on.
+func wholeCall(t *trial) {
+	t.onceAtAll()
+	acts := []act{begin()}
+	for rounds := 1; rounds <= t.final(); rounds++ {
+		first := len(acts)
+		acts = append(acts, act{on: -1, again: 0, at: anew})
+		for i := range rounds {
+			acts = append(acts, act{on: first + i, say: yes, at: anew, again: -1})
+		}
+	}
+	p := t.must(t.repeats(), acts, "in a call that was played again from its first request")
+	if s := p.last(); s.refused() {
+		t.because("played again, it ends so: %s", s.outline())
+	}
+	if otherCaller.has(t.prover) && !t.stateless() {
+		t.notShown()
+	}
+}
+
+// notShown looks for the question of a call in that of another user, who has begun an equal one
+// meanwhile.
+func (t *trial) notShown() {
+	first := t.send(t.client(), t.request(t.scenario.Arguments))
+	other := t.dial(t.subject.Dial, t.subject.Other, nil)
+	s := t.send(other, t.request(t.scenario.Arguments))
+	if first.asks() && s.asks() && first.reply.State != "" && first.reply.State == s.reply.State {
+		t.failAt(s, "another user gets the call that somebody else has begun")
+	}
+}
