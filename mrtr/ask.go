@@ -103,6 +103,21 @@ func (r *round) reword(s *spec) (n int, err error) {
 	return e.reworded + 1, nil
 }
 
+// misworded returns an error for a question that is worded anew though an effect stands on its
+// answer: which says more than that the effect is not met.
+func (r *round) misworded(need *IncompleteResult) (err error) {
+	if need == nil {
+		return nil
+	}
+	for _, q := range need.questions {
+		if q == nil || q.asking() == nil || err != nil {
+			continue
+		}
+		_, err = r.reword(q.asking())
+	}
+	return err
+}
+
 // askAgain opens the questions of this round again, because the handler could not read an
 // answer. Nobody reads that answer before another has replaced it.
 func (r *round) askAgain() (Outcome, error) {

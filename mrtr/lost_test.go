@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // These are one type, before and after deployments that changed a field of it.
@@ -51,17 +52,17 @@ func deployed(t *testing.T, one, two tripStyle, answer map[string]any) tripReply
 	return after.answer(before.ends(t, asked), "x")
 }
 
-// holding is a handler that has an effect with value v, asks, and prints the value. Its steps
+// valued is a handler that has an effect with value v, asks, and prints the value. Its steps
 // have the effect as a step.
-func holding[T any](v T) map[string]tripStyle {
+func valued[T any](v T) map[string]tripStyle {
 	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 		got := once(s, "hold", func(context.Context, string) (T, error) { return v, nil })
 		ask(s, text("q"))
 		return tripOut{Plan: string(mustJSON(got))}, nil
 	})
 	var list tripSteps
-	hold := mrtr.DoStep(&list, "hold", func(context.Context, *tripAt, string) (T, error) { return v, nil })
-	mrtr.AskQuestion(&list, "q", text("q"))
+	hold := steps.Do(&list, "hold", func(context.Context, *tripAt, string) (T, error) { return v, nil })
+	steps.Always(&list, text("q"))
 	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 		return tripOut{Plan: string(mustJSON(hold.Of(at)))}, nil
 	})
@@ -73,17 +74,17 @@ func holding[T any](v T) map[string]tripStyle {
 // An effect's value may have been made by a version whose type had other fields. A field that
 // was renamed or removed ends the call by name, instead of reading as zero.
 func TestAFieldOfAnEffectIsLost(t *testing.T) {
-	before := holding(voucher{"A1", threeSeats})
+	before := valued(voucher{"A1", threeSeats})
 	require.Len(t, before, 4)
 	for _, test := range []struct {
 		change string
 		after  map[string]tripStyle
 		detail string
 	}{
-		{"renamed", holding(voucherRenamed{}), ` has lost its field "ref"`},
-		{"removed", holding(voucherWithout{}), ` has lost its field "seats"`},
-		{"retyped", holding(voucherRetyped{}), ` is of another type`},
-		{"nothing", holding(voucher{}), ""},
+		{"renamed", valued(voucherRenamed{}), ` has lost its field "ref"`},
+		{"removed", valued(voucherWithout{}), ` has lost its field "seats"`},
+		{"retyped", valued(voucherRetyped{}), ` is of another type`},
+		{"nothing", valued(voucher{}), ""},
 	} {
 		for style := range before {
 			t.Run(test.change+"/"+style, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 				if style == "steps" {
 					of = `the value of step "hold"`
 				}
-				require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: of + test.detail, Applied: []string{"hold"}}, ended(t, last.err, mrtr.Diverged))
+				require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: of + test.detail, Applied: []string{"hold"}}, ended(t, last.err, mrtr.Diverged))
 			})
 		}
 	}
@@ -104,7 +105,7 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 
 // A field that was added is zero. Steps compare the types in their list, and end.
 func TestAFieldOfAnEffectIsAdded(t *testing.T) {
-	before, after := holding(voucher{"A1", threeSeats}), holding(voucherWithMore{})
+	before, after := valued(voucher{"A1", threeSeats}), valued(voucherWithMore{})
 	for style := range before {
 		last := deployed(t, before[style], after[style], nil)
 		if style == "steps" {
@@ -155,10 +156,10 @@ func TestALostStepIsNamed(t *testing.T) {
 	steps := func(keys ...string) tripStyle {
 		var list tripSteps
 		for _, key := range keys {
-			mrtr.DoStep(&list, key, func(context.Context, *tripAt, string) (string, error) { return key, nil })
+			steps.Do(&list, key, func(context.Context, *tripAt, string) (string, error) { return key, nil })
 		}
-		mrtr.AskQuestion(&list, "q", text("q"))
-		mrtr.DoStep(&list, "z", func(context.Context, *tripAt, string) (string, error) { return "z", nil })
+		steps.Always(&list, text("q"))
+		steps.Do(&list, "z", func(context.Context, *tripAt, string) (string, error) { return "z", nil })
 		list.End(ends("done"))
 		return list.MustBuild()
 	}
@@ -173,25 +174,8 @@ func TestALostStepIsNamed(t *testing.T) {
 		{"moved, which the state does not show", steps("b", "a"), "its list of steps"},
 	} {
 		last := deployed(t, steps("a", "b"), test.after, nil)
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.detail, Applied: []string{"a", "b"}}, ended(t, last.err, mrtr.Diverged, test.change))
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: test.detail, Applied: []string{"a", "b"}}, ended(t, last.err, mrtr.Diverged, test.change))
 	}
-}
-
-// A value that was carried by a type with a field that is gone is not carried at all.
-func TestAFieldOfACarriedValueIsLost(t *testing.T) {
-	carries := func(carry any, read func(c *mrtr.Call) (any, bool)) tripStyle {
-		return mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			if _, ok := mrtr.Answer(c, text("q")); !ok {
-				return mrtr.Need(text("q")).Carry(carry), tripOut{}, nil
-			}
-			v, ok := read(c)
-			return nil, tripOut{Plan: fmt.Sprintf("%s %t", mustJSON(v), ok)}, nil
-		})
-	}
-	one := carries(voucher{Ref: "A1"}, func(c *mrtr.Call) (any, bool) { return mrtr.Carried[voucher](c) })
-	two := carries(nil, func(c *mrtr.Call) (any, bool) { return mrtr.Carried[voucherRenamed](c) })
-	require.Equal(t, `{"ref":"A1"} true`, deployed(t, one, one, nil).plan)
-	require.Equal(t, `{} false`, deployed(t, one, two, nil).plan)
 }
 
 // go-sdk judges the arguments by today's schema before the handler is entered, and names the field.

@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -272,8 +273,8 @@ func (r *round) advance() (Outcome, error) {
 		case err != nil:
 			return Outcome{}, err
 		}
-		if err := r.unmet(p, need); err != nil {
-			return Outcome{}, err
+		if err := p.Unmet(); err != nil {
+			return Outcome{}, cmp.Or(r.misworded(need), err)
 		}
 		if need == nil {
 			for _, fn := range p.complete {
@@ -291,22 +292,6 @@ func (r *round) advance() (Outcome, error) {
 		p = new(Pass).begin(&r.ledger)
 	}
 	return Outcome{}, tooManyRounds(limit)
-}
-
-// unmet is the error of a pass that has come past an effect of an earlier round. Where it asks in
-// other words the question that the effect stands on, those are the cause.
-func (r *round) unmet(p *Pass, need *IncompleteResult) error {
-	err := p.Unmet()
-	if err == nil || need == nil {
-		return err
-	}
-	specs, _ := specsOf(nil, need.questions)
-	for _, s := range specs {
-		if _, reworded := r.reword(s); reworded != nil {
-			return reworded
-		}
-	}
-	return err
 }
 
 // complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -21,16 +22,12 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	for explanation, opts := range map[string]*mrtr.Options{
 		"a policy that is none":    {Legacy: 99},
 		"negative state":           {Limits: mrtr.Limits{MaxStateBytes: -1}},
-		"negative questions":       {Limits: mrtr.Limits{MaxQuestions: -1}},
 		"negative frames":          {Limits: mrtr.Limits{MaxFrames: -1}},
-		"negative frames of one":   {Limits: mrtr.Limits{MaxFramesPerPrincipal: -1}},
 		"negative life of a frame": {Limits: mrtr.Limits{FrameTTL: -1}},
 		"negative rounds":          {Bridge: &sse.BridgeOptions{MaxRounds: -1}},
 		"negative wait":            {Bridge: &sse.BridgeOptions{AnswerTimeout: -time.Second}},
 
 		"more rounds than a call has":             {Bridge: &sse.BridgeOptions{MaxRounds: 10}},
-		"more rounds of state":                    {Bridge: &sse.BridgeOptions{MaxStateRounds: 3}},
-		"more frames of one than of all":          {Limits: mrtr.Limits{MaxFrames: 10, MaxFramesPerPrincipal: 11}},
 		"a state that no token holds":             {Limits: mrtr.Limits{MaxStateBytes: 16 << 20}},
 		"a state that the token is too small for": {Limits: mrtr.Limits{MaxStateBytes: 4096}, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
@@ -39,7 +36,6 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	}
 	for explanation, opts := range map[string]*mrtr.Options{
 		"as many rounds as a call has":              {Bridge: &sse.BridgeOptions{MaxRounds: 9, MaxStateRounds: 2}},
-		"as many frames of one as of all":           {Limits: mrtr.Limits{MaxFrames: 10, MaxFramesPerPrincipal: 10}},
 		"fewer frames than one may have by default": {Limits: mrtr.Limits{MaxFrames: 10}},
 		"a large state":                             {Limits: mrtr.Limits{MaxStateBytes: 12_000_000}},
 		"a small token":                             {State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
@@ -91,7 +87,7 @@ func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(logger)
 	defer slog.SetDefault(before)
-	rt, _ := newRuntime(t, &mrtr.Options{Observer: mrtr.LogObserver(nil)})
+	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(nil))})
 	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 	require.Contains(t, log.String(), "call completed")
 }
@@ -155,7 +151,7 @@ func TestAStateDoesNotCrossToAnotherServerOfTheProcess(t *testing.T) {
 
 			messages := production.Messages()
 			require.Contains(t, string(messages[len(messages)-1].JSON), "This request was refused: its server is not set up correctly.")
-			refused := seen.of(mrtr.RequestRefused)
+			refused := seen.of(observe.RequestRefused)
 			require.Len(t, refused, 1, "the operator was not told")
 			usage := misuse(t, refused[0].Err)
 			require.Equal(t, usage.Error(), refused[0].Reason)
@@ -186,7 +182,7 @@ func TestAnAudienceTellsServersApart(t *testing.T) {
 				refusedWith(t, reply.Error, -32602)
 			}
 			require.Empty(t, wiped)
-			require.Len(t, seen.of(mrtr.StateRefused), 1)
+			require.Len(t, seen.of(observe.StateRefused), 1)
 			for _, other := range []*wire.Client{production, elsewhere, again} {
 				require.Nil(t, yes(t, production, other, first).Error)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -22,8 +23,8 @@ func TestWaiting(t *testing.T) {
 		require.NoError(t, err)
 		defer rt.Close()
 		server := newServer()
-		held := mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-			v, err := mrtr.Ask(ctx, c, units)
+		held := linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+			v, err := linear.Ask(ctx, c, units)
 			return output{v}, err
 		})
 		mcp.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, held, nil))
