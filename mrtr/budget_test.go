@@ -19,7 +19,7 @@ import (
 func TestTwoRoundsStayWithinTheirBudget(t *testing.T) {
 	const (
 		mostAllocations = 12
-		mostBytes       = 2400
+		mostBytes       = 3800
 	)
 	meta := modernMeta()
 	arguments := json.RawMessage(`{"location":"Lisbon"}`)

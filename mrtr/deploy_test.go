@@ -213,24 +213,6 @@ func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Within one version choices and words may change from round to round, and a
-// handler that reads an answer to its own question finds it.
-func TestADeploymentIsNoticedOnce(t *testing.T) {
-	round := 0
-	changing := guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-		round++
-		q := mrtr.Elicit[string]("q", fmt.Sprintf("Round %d?", round))
-		v := ask(s, q)
-		return tripOut{Plan: v}, nil
-	})
-	one := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v1")
-	two := newTrip(newTripRuntime(t, nil), mrtr.Native(changing), "v2")
-	require.Equal(t, "x", one.answer(one.begin(), "x").plan)
-	again := two.answer(one.begin(), "x")
-	require.Equal(t, []string{"q"}, again.asks)
-	require.Equal(t, "y", two.answer(again, "y").plan)
-}
-
 // joinedRows are the rows of a table. Names whose cells are equal share one.
 type joinedRows []struct {
 	names []string

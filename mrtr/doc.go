@@ -14,19 +14,20 @@
 //	}
 //	rt, err := mrtr.New(nil)
 //	...
-//	mrtr.AddTool(server, tool, mrtr.Tool(rt, mrtr.Native(handler), nil))
+//	mrtr.Add(server, rt, tool, mrtr.Native(handler))
 //
 // # Most tools need no more
 //
 //   - [New] makes the [Runtime] of a server. It seals the states, opens those that come back,
 //     and judges the answers.
-//   - [Tool] registers a handler with it. [Prompt], [Resource] and [RawTool] do the same.
+//   - [Add] registers a handler with it. [Tool], [Prompt], [Resource] and [RawTool] make handlers for
+//     go-sdk's own way.
 //   - [Native] is the style of the handler above. No client can tell one [Style] from another.
 //   - [Choose], [Confirm] and [Elicit] make a [Question].
 //   - [Answer] reads its answer, and [Need] asks where there is none.
 //   - [Once] guards an effect that must not happen twice, such as a payment.
-//   - [Call.OnStop] undoes it if the call ends without completing.
-//   - With Options.Store each round runs once, however often its request arrives.
+//   - [Style.OnStop] undoes it if the call ends without completing.
+//   - With Options.Durable each round runs once, however often its request arrives.
 //
 // # Questions
 //
@@ -35,14 +36,13 @@
 //
 // [Question.Default] answers for a client that can't be asked. [Question.Within] gives the user so
 // long to answer. [Known] has its answer already and asks nothing. [ElicitURL] sends the user to a
-// page, and [Visits] hear when they are done there. [Quote] puts somebody's text into a message.
+// page, and package visit hears when they are done there. [Quote] puts somebody's text into a message.
 //
 // # Other styles
 //
-// Linear code asks with [Ask] and reads from top to bottom. It is held where it asks
-// ([Coroutine]), run again with everything replayed ([Journal]), or both ([Resumable]).
-// [Steps] are a list with names, and [Given1] enters a handler once, when all of its
-// questions are answered. docs/styles.md says when to take which.
+// In package linear a handler reads from top to bottom, and is held where it asks, run again with
+// everything replayed, or both. In package steps it is a list with names. Package given enters
+// it once, when all of its questions are answered. docs/styles.md says when to take which.
 //
 // # How a call ends
 //
@@ -53,9 +53,10 @@
 //
 // # For operators
 //
-// [Options] have the keys of the states, the store, the [Limits], and the policies for legacy
+// [Options] have the keys of the states, the [Limits], and the policies for legacy
 // clients and for those that can't be asked. [HandlerOptions] override some of them for one
-// handler. An [Observer] hears of everything that happens, and [LogObserver] writes it to a log.
+// handler. Package durable keeps the rounds in a store, and package observe
+// tells of everything that happens, such as to a log.
 // [Runtime.Drain] and Close stop an instance, [Runtime.Stats] counts the handlers that it holds,
 // and [Runtime.Erase] forgets a call.
 package mrtr

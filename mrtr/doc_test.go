@@ -24,7 +24,7 @@ func TestEveryWordHasAnExample(t *testing.T) {
 		examples.Write(text)
 	}
 	shownBy := map[string]string{ // whose example has the word in it
-		"Runtime": "New", "Style": "Native", "Reason": "Error", "Declined": "Error_declined",
+		"Runtime": "New", "Style": "Native", "Reason": "Error", "Declined": "Error_declined", "Add": "Stop",
 	}
 	words := regexp.MustCompile(`\[([A-Z][A-Za-z0-9.]*)\]`).FindAllStringSubmatch(string(doc), -1)
 	require.NotEmpty(t, words)

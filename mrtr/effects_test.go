@@ -181,7 +181,7 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 		"exits":          {func() (any, error) { runtime.Goexit(); return 0, nil }, "mrtr: the handler ended its goroutine with runtime.Goexit." + unknown, "unknown"},
 		"is out of time": {func() (any, error) { return nil, context.DeadlineExceeded }, "context deadline exceeded." + unknown, "unknown"},
 		"is cut off":     {func() (any, error) { return nil, io.ErrUnexpectedEOF }, "unexpected EOF." + unknown, "unknown"},
-		"loses a value":  {func() (any, error) { return math.NaN(), nil }, `mrtr: step "book" ran, but its value cannot be remembered: json: unsupported value: NaN.` + unknown, "unknown"},
+		"loses a value":  {func() (any, error) { return math.NaN(), nil }, `mrtr: effect "book" ran, but its value cannot be remembered: json: unsupported value: NaN.` + unknown, "unknown"},
 		"fails":          {func() (any, error) { return nil, errors.New("the train is full") }, "the train is full", ""},
 	}
 	require.NotEmpty(t, tests)
@@ -333,24 +333,5 @@ func TestIdemStaysAcrossAttempts(t *testing.T) {
 		require.Equal(t, "20F", last.plan)
 		require.Len(t, idems, 2)
 		require.NotEqual(t, idems[0], idems[1])
-	})
-	t.Run("the order of a round does not matter", func(t *testing.T) {
-		seen := map[string]bool{}
-		rt := newTripRuntime(t, nil)
-		mrtr.Unsigned(rt)
-		tool := newTrip(rt, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			return mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
-				seen[idem] = true
-				return "", nil
-			})
-		}), "")
-		for _, done := range []string{
-			`{"key":"a","digest":"d","value":"1"},{"key":"b","digest":"d","value":"2"}`,
-			`{"key":"b","digest":"d","value":"2"},{"key":"a","digest":"d","value":"1"}`,
-		} {
-			last := tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"done":[`+done+`]}`, mcp.InputResponseMap{})
-			require.NoError(t, last.err)
-		}
-		require.Len(t, seen, 1)
 	})
 }

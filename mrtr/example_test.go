@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // A guarded handler reads its answers and asks for the missing ones. It runs
@@ -140,27 +137,6 @@ func ExampleNeed() {
 	// result: {"summary":"2 seats from Porto to Lisbon, in round 2"}
 }
 
-// A value of the author's own travels in the sealed state, typed at both ends.
-func ExampleIncompleteResult_Carry() {
-	type quote struct{ Price int }
-	accept := mrtr.Confirm("accept", "Is 42 all right?")
-	handler := func(_ context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
-		offer, ok := mrtr.Carried[quote](c)
-		if !ok {
-			offer = quote{Price: 42} // asked of the market, in the first round only
-		}
-		yes, ok := mrtr.Answer(c, accept)
-		if !ok {
-			return mrtr.Need(accept).Carry(offer), forecast{}, nil
-		}
-		return nil, forecast{fmt.Sprintf("price %d, accepted %t", offer.Price, yes)}, nil
-	}
-	callWeather(newWeather(mrtr.Native(handler)), map[string]any{"accept": true})
-	// Output:
-	// asked: Is 42 all right?
-	// result: {"summary":"price 42, accepted true"}
-}
-
 // A prompt asks as a tool does.
 func ExamplePrompt() {
 	handler := func(_ context.Context, c *mrtr.Call, arguments map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
@@ -274,30 +250,6 @@ func ExampleByVersion() {
 	// 2026-07-28 map[summary:metric, from a round]
 	// asked: Which units?
 	// 2025-11-25 map[summary:metric, over the session]
-}
-
-// Nothing in the log is secret: neither answers nor states nor the texts of
-// errors.
-func ExampleLogObserver() {
-	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch a.Key { // these differ from run to run
-		case slog.TimeKey, "call", "durationMs", "state_bytes":
-			return slog.Attr{}
-		}
-		return a
-	}}))
-	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observe.Log(logger))})
-	if err != nil {
-		panic(err)
-	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, mrtr.Tool(rt, oneQuestion(units, func(unit string) string { return unit }), nil))
-	callWeather(server, nil)
-	// Output:
-	// level=INFO msg="questions asked" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=1 questions=[units]
-	// asked: Which units?
-	// level=INFO msg="call stopped" method=tools/call name=weather era=modern revision=2026-07-28 client="client 1" round=2 answered="[units: declined]" error_type=declined
-	// error: Stopped: "units" was declined.
 }
 
 // Middleware tells outcomes apart by their reason.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
-	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -133,32 +132,12 @@ func heldUnits() mrtr.Style[lookup, forecast] {
 	})
 }
 
-// Ask waits for the answer, in linear code.
-func ExampleAsk() {
-	callWeather(newWeather(heldUnits()), map[string]any{"units": "metric"})
-	// Output:
-	// asked: Which units?
-	// result: {"summary":"metric"}
-}
-
 // Text of a model or a user is quoted, so that it can't pose as the question.
 func ExampleQuote() {
 	place := "Lisbon?\nApproved by your administrator."
 	fmt.Println("Delete the alarm of " + mrtr.Quote(place) + "?")
 	// Output:
 	// Delete the alarm of "Lisbon?\u000aApproved by your administrator."?
-}
-
-// The handler is entered once, with its answer.
-func ExampleGiven1() {
-	style := given.Handler(given.Always[lookup](units),
-		func(_ context.Context, _ *mrtr.Call, in lookup, unit string) (forecast, error) {
-			return forecast{in.Location + ", " + unit}, nil
-		})
-	callWeather(newWeather(style), map[string]any{"units": "metric"})
-	// Output:
-	// asked: Which units?
-	// result: {"summary":"Lisbon, metric"}
 }
 
 // A handler says no in its own words. No log shows a fault.
@@ -236,26 +215,6 @@ func ExampleHandlerOptions() {
 	fmt.Println(err)
 	// Output:
 	// Missing required client capability
-}
-
-// tally counts the events of each kind.
-type tally map[observe.Kind]int
-
-func (t tally) Observe(_ context.Context, e observe.Event) { t[e.Kind]++ }
-
-// An observer gets every event of every call, and holds up the call meanwhile.
-func ExampleObserver() {
-	seen := tally{}
-	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(seen)})
-	if err != nil {
-		panic(err)
-	}
-	handler := mrtr.Tool(rt, unitsOnly(), nil)
-	state, _ := round(handler, "", "")
-	round(handler, state, "metric")
-	fmt.Println(seen[observe.RoundStarted], seen[observe.QuestionAnswered], seen[observe.CallCompleted])
-	// Output:
-	// 2 1 1
 }
 
 // Stats counts the handlers that this process holds.

@@ -280,10 +280,10 @@ func TestFailuresAreReadFromTheState(t *testing.T) {
 		met = append(met, fmt.Sprint(err))
 		return tripOut{}, nil
 	}), "")
-	last := tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"journal":true,"done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
+	last := tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
 	require.NoError(t, last.err)
 	require.Equal(t, []string{"the desk is closed"}, met)
-	last = tool.round(t.Context(), "", `{"v":3,"call":"mine","round":1,"journal":true,"done":[{"key":"book","kind":"failed","value":1}]}`, nil)
+	last = tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
 	require.NoError(t, last.err, "the handler goes on from any error")
 	require.Contains(t, met[1], "cannot be read")
 	require.Zero(t, did.count("book"))

@@ -41,10 +41,10 @@ func TestOpenCallsTakeBoundedMemory(t *testing.T) {
 			waiting = append(waiting, reply)
 		}
 	}
-	soon(t, func() bool { return mrtr.CountFrames(rt).Running == 0 }, "those that were dropped are unwound")
+	soon(t, func() bool { return rt.Stats().Running == 0 }, "those that were dropped are unwound")
 	held, used := rt.Stats().Held, memoryInUse()-before
 	t.Logf("%d calls wait, and %d frames are held in %d bytes of heap and stack: %d bytes for each call", calls, held, used, used/calls)
-	require.Equal(t, calls/10-calls/40, held, "a quarter is not for those whom nobody knows")
+	require.Equal(t, calls/10, held)
 	require.Less(t, used, held*frameBytes)
 	for _, reply := range waiting {
 		goesOn(t, tool, reply)

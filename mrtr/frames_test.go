@@ -40,31 +40,30 @@ func byWho(_ context.Context, req mcp.Request) (string, error) {
 
 func TestFramesAreCapped(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 5, MaxFramesPerPrincipal: 2}})
+	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 12}})
 	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
 	begin := func(who string) tripReply { return tool.round(t.Context(), who, "", nil) }
 	ann := begin("ann")
+	for range 9 {
+		require.NoError(t, begin("ann").err)
+	}
 	require.NoError(t, ann.err)
-	require.NoError(t, begin("ann").err)
-	busy := ended(t, begin("ann").err, mrtr.Busy, "two of one principal are enough")
-	require.Equal(t, "2", busy.Detail)
-	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 2). Try again later.")
-	require.Equal(t, 2, did.count("start"), "a call that is refused has done nothing")
+	busy := ended(t, begin("ann").err, mrtr.Busy, "ten of one principal are enough")
+	require.Equal(t, "10", busy.Detail)
+	require.EqualError(t, busy, "Too many calls are waiting for answers (limit 10). Try again later.")
+	require.Equal(t, 10, did.count("start"), "a call that is refused has done nothing")
 
 	require.NoError(t, begin("bob").err, "another principal has places of its own")
 	require.NoError(t, begin("").err, "callers nobody knows share the total alone")
-	require.NoError(t, begin("").err)
-	busy = ended(t, begin("").err, mrtr.Busy, "five in all are enough")
-	require.Equal(t, "5", busy.Detail)
+	require.Equal(t, "12", ended(t, begin("").err, mrtr.Busy, "twelve in all are enough").Detail)
 
 	second := tool.round(t.Context(), "ann", ann.state, accepting(ann, "x"))
 	require.NoError(t, second.err, "a call that has its place keeps it until its end")
-	require.Equal(t, []string{"second"}, second.asks)
 	last := tool.round(t.Context(), "ann", second.state, accepting(second, "y"))
 	require.Equal(t, "x y", last.plan)
 	require.NoError(t, begin("ann").err, "and frees it then")
 	ended(t, begin("eve").err, mrtr.Busy)
-	require.Equal(t, mrtr.FrameCount{Parked: 5, Tokens: 5, Places: 5, Principals: 2}, mrtr.CountFrames(rt))
+	require.Equal(t, 12, rt.Stats().Held)
 }
 
 // Two calls that were let in while there was a place, and then both need it:
@@ -87,7 +86,7 @@ func TestFramesAreCappedWhereTheyPark(t *testing.T) {
 	ended(t, err, mrtr.Busy)
 	require.Equal(t, "applied", effectOf(err))
 	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
-	soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{Parked: 1, Tokens: 1, Places: 1} }, "one is held")
+	soon(t, func() bool { return rt.Stats().Held == 1 && rt.Stats().Running == 0 }, "one is held")
 }
 
 func TestFramesAreEvicted(t *testing.T) {
@@ -116,29 +115,17 @@ func TestFramesAreEvicted(t *testing.T) {
 		require.NoError(t, young.err, "asked again, without the handler")
 		time.Sleep(59 * time.Second)
 		require.Equal(t, "x y", tool.answer(young, "y").plan, "which is not idle either")
-		require.Equal(t, mrtr.FrameCount{}, mrtr.CountFrames(rt))
+		require.True(t, holdsNothing(rt))
 	})
 }
 
-// Each round has a token of its own, and one that was used opens nothing.
-func TestFramesHaveAFreshTokenEachRound(t *testing.T) {
+// A frame is found by the state of its last round alone.
+func TestFramesAreFoundByTheirLastRound(t *testing.T) {
 	var did deeds
-	rt := newTripRuntime(t, nil)
-	tool := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
-	seen := map[string]bool{}
-	name := func(reply tripReply) {
-		require.NoError(t, reply.err)
-		token := mrtr.FrameToken(rt, `{"who":""}`, reply.state)
-		require.Len(t, token, 32)
-		require.False(t, seen[token], "a token is given once")
-		seen[token] = true
-	}
+	tool := serveTrip(t, linear.Coroutine(twoStops(&did)))
 	first := tool.begin()
-	name(first)
 	again := tool.round(t.Context(), "", first.state, nil) // the answer is missing
-	name(again)
 	second := tool.answer(again, "x")
-	name(second)
 	require.Equal(t, []string{"second"}, second.asks)
 	for _, old := range []tripReply{first, again} {
 		ended(t, tool.answer(old, "z").err, mrtr.FrameGone, "an old round's answer is not taken for the new question's")
@@ -180,15 +167,7 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 	t.Run("a state that is too large", func(t *testing.T) {
 		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}})
 		ended(t, newTrip(rt, linear.Coroutine(twoStops(&did)), "").begin().err, mrtr.LimitExceeded)
-		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
-	})
-	t.Run("too many questions at once", func(t *testing.T) {
-		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxQuestions: 1}})
-		tool := newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			return tripOut{}, linear.AskAll(ctx, c, text("first"), text("second"))
-		}), "")
-		ended(t, tool.begin().err, mrtr.LimitExceeded)
-		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
+		soon(t, func() bool { return holdsNothing(rt) }, "nothing is held")
 	})
 	t.Run("a decline after a missing answer", func(t *testing.T) {
 		rt := newTripRuntime(t, nil)
@@ -196,7 +175,7 @@ func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
 		asked := tool.begin()
 		again := tool.round(t.Context(), "", asked.state, nil)
 		ended(t, tool.round(t.Context(), "", again.state, declining(again)).err, mrtr.Declined)
-		soon(t, func() bool { return mrtr.CountFrames(rt) == mrtr.FrameCount{} }, "nothing is held")
+		soon(t, func() bool { return holdsNothing(rt) }, "nothing is held")
 	})
 }
 
@@ -227,7 +206,7 @@ func TestFramesAfterClose(t *testing.T) {
 	require.NoError(t, rt.Close())
 	require.Equal(t, 1, did.count("unwound"), "Close waits for deferred functions")
 	ended(t, tool.answer(asked, "x").err, mrtr.FrameGone)
-	retryable(t, tool.begin().err, "shutting_down")
+	requireCode(t, tool.begin().err, -31001)
 	require.NoError(t, rt.Close(), "closing twice is harmless")
 }
 
@@ -256,7 +235,7 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 
 // Nothing outlives a runtime: no goroutine, no timer, no entry in a table.
 func TestFramesLeaveNothingBehind(t *testing.T) {
-	const frames = 2000
+	const frames = 70
 	before := runtime.NumGoroutine()
 	var did deeds
 	rt := newTripRuntime(t, &mrtr.Options{Principal: byWho})
@@ -271,12 +250,11 @@ func TestFramesLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	require.NoError(t, failed)
-	require.Equal(t, mrtr.FrameCount{Parked: frames, Tokens: frames, Places: frames, Principals: 7}, mrtr.CountFrames(rt))
+	require.Equal(t, frames, rt.Stats().Held)
 	require.GreaterOrEqual(t, runtime.NumGoroutine(), frames)
 	require.NoError(t, rt.Close())
-	require.Zero(t, mrtr.CountFrames(rt))
+	require.True(t, holdsNothing(rt))
 	require.Equal(t, frames, did.count("unwound"))
-	require.False(t, mrtr.JanitorPending(rt))
 	soon(t, func() bool { return runtime.NumGoroutine() <= before }, "every goroutine ends")
 }
 
@@ -324,6 +302,12 @@ func TestFramesThatAreGoneAskNobody(t *testing.T) {
 	require.Empty(t, second.asks)
 }
 
+// holdsNothing reports whether no handler is held, and none runs.
+func holdsNothing(rt *mrtr.Runtime) bool {
+	s := rt.Stats()
+	return s.Held+s.HeldBytes+s.Running == 0
+}
+
 // drained begins to drain, and returns once that waits or has ended.
 func drained(ctx context.Context, rt *mrtr.Runtime) <-chan error {
 	end := make(chan error, 1)
@@ -350,7 +334,7 @@ func TestDrainLetsHeldHandlersFinish(t *testing.T) {
 		end := drained(t.Context(), rt)
 		require.Empty(t, end, "a handler is held")
 		require.True(t, rt.Stats().Draining)
-		retryable(t, tool.begin().err, "shutting_down")
+		requireCode(t, tool.begin().err, -31001)
 		require.Equal(t, 1, did.count("start"), "a call that is refused has done nothing")
 		time.Sleep(5 * time.Minute)
 		goesOn(t, tool, held)
@@ -420,16 +404,17 @@ func TestDrainUnwindsTheRestWhereItsTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stopped error
 		rt := newTripRuntime(t, nil)
-		newTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			c.OnStop("x", func(_ context.Context, _ string, err error) error { stopped = err; return nil })
-			v, err := linear.Ask(ctx, c, text("first"))
-			return tripOut{Plan: v}, err
-		}), "").begin()
+		var did deeds
+		newTrip(rt, linear.Coroutine(twoStops(&did)).OnStop(mrtr.UndoOf("start", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+			stopped = u.Why
+			return nil
+		})), "").begin()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := rt.Drain(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, "mrtr: Drain: 1 handlers held and 0 requests under way: context deadline exceeded")
+		synctest.Wait()
 		ended(t, stopped, mrtr.ShuttingDown)
 		require.Zero(t, rt.Stats().Held)
 	})
@@ -442,13 +427,13 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		var did deeds
 		rt := newTripRuntime(t, nil)
 		coroutine := newTrip(rt, linear.Coroutine(twoStops(&did)), "")
-		native := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(nativeOf(&did)), &mrtr.HandlerOptions{Audience: "native"})}
+		native := &tripTool{handler: mrtr.Tool(rt, guardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }, "seat"), &mrtr.HandlerOptions{Audience: "native"})}
 		held := coroutine.begin()
 		end := drained(t.Context(), rt)
 		native.answer(native.begin(), "window")
 		goesOn(t, coroutine, held)
 		require.NoError(t, <-end)
-		retryable(t, native.begin().err, "shutting_down")
+		requireCode(t, native.begin().err, -31001)
 	})
 }
 

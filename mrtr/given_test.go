@@ -2,8 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -29,16 +27,9 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 	afterA := given.After(a, "d", func(_ context.Context, _ tripIn, a string) (mrtr.Question[string], error) {
 		return mrtr.Elicit[string]("d", "After "+a+"?"), nil
 	})
-	afterBoth := mrtr.ResolveAfter2(b, afterA, "e", func(_ context.Context, _ tripIn, b, d string) (mrtr.Question[string], error) {
-		return mrtr.Known(b + d), nil
-	})
 	f := given.Always[tripIn](text("f"))
-	each := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]mrtr.Question[string], error) {
-		return []mrtr.Question[string]{text("each.0"), mrtr.Known("known"), text("each.2")}, nil
-	})
-	none := mrtr.ResolveEach("none", func(context.Context, tripIn) ([]mrtr.Question[string], error) { return nil, nil })
-	afterEach := given.After(each, "last", func(_ context.Context, _ tripIn, each []string) (mrtr.Question[string], error) {
-		return mrtr.Elicit[string]("last", "After "+strings.Join(each, " ")+"?"), nil
+	known := given.After(afterA, "e", func(_ context.Context, _ tripIn, d string) (mrtr.Question[string], error) {
+		return mrtr.Known(d + d), nil
 	})
 	entered := 0
 	for _, c := range []struct {
@@ -49,10 +40,10 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 	}{
 		{
 			"three questions that nothing is missing for",
-			mrtr.Given3(a, b, c, func(_ context.Context, _ *mrtr.Call, _ tripIn, a, b, c string) (tripOut, error) {
+			given.All(func(_ context.Context, at *given.At[tripIn]) (tripOut, error) {
 				entered++
-				return tripOut{Plan: a + b + c}, nil
-			}),
+				return tripOut{Plan: a.Of(at) + b.Of(at) + c.Of(at)}, nil
+			}, a, b, c),
 			[][]string{{"a", "b", "c"}}, "xxx",
 		},
 		{
@@ -64,20 +55,12 @@ func TestGivenTakesTheFewestRounds(t *testing.T) {
 			[][]string{{"a", "b"}, {"d"}}, "xx",
 		},
 		{
-			"one that depends on two, and is known then",
-			given.Handler(afterBoth, func(_ context.Context, _ *mrtr.Call, _ tripIn, e string) (tripOut, error) {
+			"one that depends on that, and is known then",
+			given.All(func(_ context.Context, at *given.At[tripIn]) (tripOut, error) {
 				entered++
-				return tripOut{Plan: e}, nil
-			}),
-			[][]string{{"a", "b"}, {"d"}}, "xx",
-		},
-		{
-			"five, two of them lists, and one after a list",
-			given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-				entered++
-				return tripOut{Plan: fmt.Sprint(a.Of(c), f.Of(c), each.Of(c), len(none.Of(c)), afterEach.Of(c))}, nil
-			}, a, f, each, none, afterEach),
-			[][]string{{"a", "each.0", "each.2", "f"}, {"last"}}, "xx[x known x] 0x",
+				return tripOut{Plan: known.Of(at) + f.Of(at) + a.Of(at) + at.In.Who}, nil
+			}, known, f),
+			[][]string{{"a", "f"}, {"d"}}, "xxxx",
 		},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
@@ -174,8 +157,7 @@ func TestGivenIsChecked(t *testing.T) {
 	type question = mrtr.Question[string]
 	asks := func(context.Context, tripIn, string) (question, error) { return text("b"), nil }
 	use := func(context.Context, *mrtr.Call, tripIn, string, string) (tripOut, error) { return tripOut{}, nil }
-	useAll := func(context.Context, *mrtr.Call, tripIn) (tripOut, error) { return tripOut{}, nil }
-	list := mrtr.ResolveEach("each", func(context.Context, tripIn) ([]question, error) { return []question{text("each.1")}, nil })
+	useAll := func(context.Context, *given.At[tripIn]) (tripOut, error) { return tripOut{}, nil }
 	for explanation, f := range map[string]func(){
 		"two with one key":            func() { given.Handler2(one, other, use) },
 		"one that depends on its key": func() { given.Handler2(one, given.After(other, "b", asks), use) },
@@ -185,13 +167,10 @@ func TestGivenIsChecked(t *testing.T) {
 		"a bad key": func() {
 			given.Question("b c", func(context.Context, tripIn) (question, error) { return text("b"), nil })
 		},
-		"a key below that of a list":  func() { given.All(useAll, givenText("each.7", new(atomic.Int32)), list) },
-		"a list whose keys are taken": func() { given.All(useAll, list, givenText("each.7", new(atomic.Int32))) },
-		"no list of questions":        func() { mrtr.ResolveEach[tripIn, string]("b", nil) },
-		"nil among all":               func() { given.All(useAll, one, nil) },
-		"a question without a key":    func() { given.Always[tripIn](mrtr.Known("b")) },
-		"a question that is wrong":    func() { given.Always[tripIn](text("b c")) },
-		"no handler of all":           func() { mrtr.Tool(newTripRuntime(t, nil), given.All[tripIn, tripOut](nil, one), nil) },
+		"nil among all":            func() { given.All(useAll, one, nil) },
+		"a question without a key": func() { given.Always[tripIn](mrtr.Known("b")) },
+		"a question that is wrong": func() { given.Always[tripIn](text("b c")) },
+		"no handler of all":        func() { mrtr.Tool(newTripRuntime(t, nil), given.All[tripIn, tripOut](nil, one), nil) },
 		"no handler": func() {
 			mrtr.Tool(newTripRuntime(t, nil), given.Handler[tripIn, tripOut](one, nil), nil)
 		},
@@ -212,16 +191,12 @@ func TestGivenIsChecked(t *testing.T) {
 		style tripStyle
 		want  string
 	}{
-		"a list with another key": {given.All(useAll, list), `"each.1"`},
-		"an answer that is not named": {given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			return tripOut{Plan: one.Of(c)}, nil
+		"an answer that is not named": {given.All(func(_ context.Context, at *given.At[tripIn]) (tripOut, error) {
+			return tripOut{Plan: one.Of(at)}, nil
 		}), `"a"`},
-		"the zero one is read": {given.All(func(_ context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-			return tripOut{Plan: zero.Of(c)}, nil
-		}), "zero Given"},
-		"one is read in another style": {mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			return nil, tripOut{Plan: one.Of(c)}, nil
-		}), `"a"`},
+		"the zero one is read": {given.All(func(_ context.Context, at *given.At[tripIn]) (tripOut, error) {
+			return tripOut{Plan: zero.Of(at)}, nil
+		}), "zero Answer"},
 	} {
 		t.Run(explanation, func(t *testing.T) {
 			require.ErrorContains(t, misuse(t, serveTrip(t, c.style).begin().err), c.want)

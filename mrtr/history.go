@@ -50,6 +50,7 @@ const (
 	InDoubt  EntryKind = "in doubt" // nobody can find out whether an effect happened
 	Released EntryKind = "released" // a held handler was let go, and its call goes on without it
 	GaveUp   EntryKind = "gave up"  // a held handler was let go, and its call with it
+	Panicked EntryKind = "panicked" // a handler that nobody waits for any more
 	Hidden   EntryKind = "hidden"   // [Runtime.HideUnaskable] left a tool out of a tools/list
 )
 

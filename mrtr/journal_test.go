@@ -72,7 +72,7 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 		"questions put together":       {after: []string{"!a", "?q", "!b", "?r+s", "!z"}, want: `question "s" is asked along with others, where it was not`},
 		"an effect renamed":            {after: []string{"!A", "?q", "!b", "?r", "?s", "!z"}, want: `effect "A" is run where there was none`},
 		"an effect added in the past":  {after: []string{"!a", "?q", "!b", "!new", "?r", "?s", "!z"}, want: `effect "new" is run where there was none`},
-		"an effect removed":            {after: []string{"?q", "!b", "?r", "?s", "!z"}, want: `effect "a" is no longer run`},
+		"an effect removed":            {after: []string{"?q", "!b", "?r", "?s", "!z"}, want: `effect "a" is no longer run. Add AnyAnswers to it if it stands whatever the answers are`},
 	}
 	require.NotEmpty(t, tests)
 	for engine, style := range linearStyles {
@@ -100,7 +100,7 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 					require.Equal(t, 1, did.count("z"))
 				} else {
 					diverged := ended(t, last.err, mrtr.Diverged)
-					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want, Applied: []string{"a", "b"}}, diverged)
+					require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want, Replaced: true, Applied: []string{"a", "b"}}, diverged)
 					require.EqualError(t, diverged, "The tool changed during this call: "+test.want+". \"a\", \"b\" were done: do not call the tool again without checking.")
 					require.Zero(t, did.count("z"))
 					require.Zero(t, did.count("new"))

@@ -287,19 +287,6 @@ func TestKnownAsksNobody(t *testing.T) {
 
 // An answer is judged by the question as it was sent, not by the one that the
 // handler would ask now.
-func TestChoicesMayChangeBetweenRounds(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	choices := mrtr.Choices("a", "b")
-	handler := guardedOf(func(s *stage, _ input) (output, error) {
-		q := mrtr.Choose("q", "?", choices...)
-		choices = mrtr.Choices("c")
-		v := ask(s, q)
-		return output{v}, nil
-	})
-	out := call(t, connect(t, serveTool(rt, handler, nil), nil), wire.Answers{"q": wire.Value("b")})
-	said(t, out, "b")
-}
-
 func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
 	base := mrtr.Choose("q", "?", mrtr.Choices("a")...)
 	_ = base.Default("a")

@@ -211,7 +211,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 					require.Equal(t, c.text, out.Error.Message)
 					return
 				}
-				failsWith(t, out, c.text)
+				failsWith(t, out, c.text+map[bool]string{true: `. "effect" was done: do not call the tool again without checking.`}[after])
 				require.Empty(t, out.Structured)
 				stopped := seen.of(observe.CallStopped)[0].Err
 				require.ErrorIs(t, stopped, c.err)

@@ -65,6 +65,9 @@ func (r *round) judgeAll(ctx context.Context) bool {
 	if err != nil && (r.ends == nil || endedByAnswers(err)) {
 		r.over = err
 	}
+	if !settled && r.over == nil {
+		r.over = r.wait()
+	}
 	return settled || r.over != nil
 }
 
@@ -191,6 +194,14 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 		err = &Error{Reason: NotUndone}
 	}
 	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
+}
+
+// wait has the style wait as long again, where the questions go out again.
+func (r *round) wait() error {
+	if r.target.wait == nil {
+		return nil
+	}
+	return r.target.wait(new(Pass).begin(&r.ledger))
 }
 
 // leave lets go of what the style holds for the call.

@@ -134,8 +134,8 @@ func connectSDK(t *testing.T, server *mcp.Server, version string) *mcp.ClientSes
 	return session
 }
 
-// holding has an effect whose value takes n bytes of the state, and asks.
-func holding(n int) nativeHandler {
+// sized has an effect whose value takes n bytes of the state, and asks.
+func sized(n int) nativeHandler {
 	return guardedOf(func(s *stage, _ input) (output, error) {
 		held := once(s, "held", func(context.Context, string) (string, error) { return strings.Repeat("x", n), nil })
 		ask(s, units)
@@ -157,7 +157,7 @@ func TestAStateIsBounded(t *testing.T) {
 		{mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}, 5000, "Stopped: more than 4096 bytes of sealed state."},
 	} {
 		rt, seen := newRuntime(t, &c.opts)
-		out := call(t, connect(t, serveTool(rt, holding(c.held), nil), nil), wire.Answers{"units": wire.Value("metric")})
+		out := call(t, connect(t, serveTool(rt, sized(c.held), nil), nil), wire.Answers{"units": wire.Value("metric")})
 		if c.want == "" {
 			said(t, out, fmt.Sprint(c.held))
 			continue

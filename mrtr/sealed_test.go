@@ -51,7 +51,7 @@ func TestUnsignedStateLetsAClientSkipOnce(t *testing.T) {
 	rt := newTripRuntime(t, nil)
 	mrtr.Unsigned(rt)
 	tool := newTrip(rt, paying(&did), "")
-	forged := `{"v":3,"call":"mine","round":1,"done":[{"key":"charge","kind":"effect","value":"a free ride"}]}`
+	forged := `{"v":4,"call":"mine","round":1,"style":"guards","done":[{"key":"charge","kind":"effect","value":"a free ride"}]}`
 	asked := tool.round(t.Context(), "", forged, nil)
 	require.NoError(t, asked.err)
 	last := tool.answer(asked, "window")

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/steps"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // eachStanding plays a call in every style, with and without a store. A resumable handler
@@ -18,17 +20,20 @@ func eachStanding(t *testing.T, styles func(did *deeds) map[string]tripStyle, pl
 	names := styles(&deeds{})
 	require.GreaterOrEqual(t, len(names), 3)
 	for name := range names {
-		eachStore(t, name, func(t *testing.T, stored bool) {
+		for _, stored := range []bool{false, true} {
 			var did deeds
-			opts := sharedStoreIf(stored)
+			opts := &mrtr.Options{}
+			if stored {
+				opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
+			}
 			style := styles(&did)[name]
 			tool := newTrip(newTripRuntime(t, opts), style, "")
 			then := tool
 			if name == "resumable" {
 				then = newTrip(newTripRuntime(t, opts), style, "")
 			}
-			play(t, tool, then, &did, name)
-		})
+			t.Run(fmt.Sprint(name, ", stored: ", stored), func(t *testing.T) { play(t, tool, then, &did, name) })
+		}
 	}
 }
 
@@ -54,14 +59,13 @@ func TestLivePrice(t *testing.T) {
 	shops := func(opts *mrtr.EffectOptions[string]) func(did *deeds) map[string]tripStyle {
 		return func(did *deeds) map[string]tripStyle {
 			pay := func() mrtr.Question[bool] { return mrtr.Confirm("pay", fmt.Sprintf("Pay %d?", price)) }
-			refund := func(context.Context, string, error) error { did.note("refunded"); return nil }
+			refund := mrtr.UndoOf("charge", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.note("refunded"); return nil })
 			styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 				if !ask(s, pay()) {
 					return tripOut{Plan: "nothing was charged"}, nil
 				}
 				_, err := mrtr.Once(s.ctx, s.Call, "charge", did.do("charged"), opts)
 				unless(err, "")
-				s.OnStop("charge", refund)
 				mail := ask(s, text("mail"))
 				did.note("sent") // bare, in the last round alone
 				return tripOut{Plan: "charged, mail to " + mail}, nil
@@ -75,11 +79,13 @@ func TestLivePrice(t *testing.T) {
 				return did.do("charged")(ctx, idem)
 			}, opts)
 			mail := steps.Always(&list, text("mail"))
-			list.OnStop("charge", func(ctx context.Context, _ *tripAt, idem string, err error) error { return refund(ctx, idem, err) })
 			list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
 				return tripOut{Plan: "charged, mail to " + mail.Of(at)}, nil
 			})
 			styles["steps"] = mustBuild(t, &list)
+			for name, style := range styles {
+				styles[name] = style.OnStop(refund)
+			}
 			return styles
 		}
 	}
@@ -136,7 +142,6 @@ func TestStaleHold(t *testing.T) {
 	seats := func(did *deeds) map[string]tripStyle {
 		styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
 			seat := ask(s, text("seat"))
-			s.OnStop("hold", func(context.Context, string, error) error { did.note("released"); return nil })
 			if limit == 1 && ask(s, text("sure")) != "yes" {
 				return tripOut{Plan: "no seat is held"}, nil
 			}
@@ -167,9 +172,12 @@ func TestStaleHold(t *testing.T) {
 			return seat.Of(at), nil
 		})
 		steps.Always(&list, text("more"))
-		list.OnStop("hold", func(context.Context, *tripAt, string, error) error { did.note("released"); return nil })
 		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: hold.Of(at)}, nil })
 		styles["steps"] = mustBuild(t, &list)
+		release := mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.note("released"); return nil })
+		for name, style := range styles {
+			styles[name] = style.OnStop(release)
+		}
 		return styles
 	}
 	for name, test := range map[string]struct {
@@ -182,8 +190,8 @@ func TestStaleHold(t *testing.T) {
 		"nothing changed":            {0, "no", "", "", ""},
 		"the same seat again":        {0, "another", "1A", "", ""},
 		"another seat":               {0, "another", "2B", `question "seat" is answered otherwise than before`, ""},
-		"a limit asks above it":      {1, "no", "", `effect "hold" is no longer run`, `question "sure" is asked where "more" was`},
-		"a limit ends the way to it": {2, "no", "", `effect "hold" is no longer run`, `question "more" is no longer asked`},
+		"a limit asks above it":      {1, "no", "", `effect "hold" is no longer run. Add AnyAnswers to it if it stands whatever the answers are`, `question "sure" is asked where "more" was`},
+		"a limit ends the way to it": {2, "no", "", `effect "hold" is no longer run. Add AnyAnswers to it if it stands whatever the answers are`, `question "more" is no longer asked`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachStanding(t, seats, func(t *testing.T, tool, then *tripTool, did *deeds, style string) {

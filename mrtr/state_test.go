@@ -10,12 +10,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/sse/era"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -49,7 +48,7 @@ func randomState(r *rand.Rand) state {
 		case 0:
 			return nil
 		case 1:
-			return null
+			return json.RawMessage("null")
 		case 2:
 			return json.RawMessage(fmt.Sprint(r.IntN(1000) - 500))
 		case 3:
@@ -60,22 +59,25 @@ func randomState(r *rand.Rand) state {
 		return v
 	}
 	st := state{
-		id: "call" + text(), round: 1 + r.IntN(9), asked: r.Int32N(9), carried: r.Int32N(3),
-		version: text(), steps: text(), frame: identifier(r), author: value(),
-		journal: r.IntN(2) == 0, stops: r.IntN(2) == 0,
+		id: "call" + text(), round: r.IntN(9), asked: r.IntN(9), version: text(), sealed: text(), style: text(),
+		frame: identifier(r), trace: text(),
 	}
 	if r.IntN(2) == 0 {
-		st.turns = &turns{identifier(r) + "E", r.IntN(4), r.Int64N(1 << 42)}
+		st.mark, st.turn, st.until = identifier(r)+"E", r.IntN(4), r.Int64N(1<<42)
 	}
 	for range r.IntN(4) {
-		kinds := []entryKind{answerEntry, effectEntry, nestedEntry, knownEntry, skippedEntry}
-		st.done = append(st.done, entry{kind: kinds[r.IntN(len(kinds))], key: text(), digest: identifier(r), value: value(), unknown: r.IntN(2) == 0})
+		kinds := []EntryKind{Answered, Happened, Nested, Failed, Tried, Undone, Kept, Noted}
+		e := entry{kind: kinds[r.IntN(len(kinds))], key: text(), value: value(), doubt: r.IntN(2) == 0, free: r.IntN(2) == 0, checks: r.IntN(2) == 0}
+		if e.kind == Answered {
+			e.words, e.reworded = identifier(r), r.IntN(3)
+		}
+		st.done = append(st.done, e)
 	}
 	for range r.IntN(4) {
 		kinds := []kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
 		st.pending = append(st.pending, pending{
-			spec:  &spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, typ: identifier(r)},
-			tries: int32(r.IntN(4)), note: text(), answer: value(),
+			spec:  &spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, anyWords: r.IntN(2) == 0},
+			tries: r.IntN(4), note: text(), answer: value(), reworded: r.IntN(3),
 		})
 		if p := &st.pending[len(st.pending)-1]; r.IntN(3) == 0 {
 			p.lapses, p.absence = 1+r.Int64N(1<<42), &absence{answer: value()}
@@ -91,107 +93,68 @@ func TestStatesComeBackAsTheyWere(t *testing.T) {
 		st := randomState(r)
 		encoded := st.appendTo(nil)
 		require.True(t, json.Valid(encoded), "seed %d: %s", seed, encoded)
-		back, ok := decodeState(encoded)
+		back, ok := readState(encoded)
 		require.True(t, ok, "seed %d: %s", seed, encoded)
 		clear(encoded)
 		require.Equal(t, st, back, "seed %d", seed)
 	}
 }
 
-// Any tool can read a state that is not encrypted.
-func TestStatesAreJSON(t *testing.T) {
-	for _, text := range awkward {
-		st := state{id: "c" + text, round: 2, author: json.RawMessage(`{"a":1}`),
-			done:    []entry{{kind: effectEntry, key: "k", value: json.RawMessage(`7`)}},
-			pending: []pending{{spec: &spec{kind: formKind, key: "q", message: text + "?", schema: json.RawMessage(`{"type":"object"}`)}, tries: 2}}}
-		var read struct {
-			V      int
-			Call   string
-			Round  int
-			Author map[string]int
-			Done   []struct {
-				Kind, Key string
-				Value     int
-			}
-			Pending []struct {
-				Key, Text string
-				Form      map[string]string
-				Tries     int
-			}
-		}
-		require.NoError(t, json.Unmarshal(st.appendTo(nil), &read))
-		require.Equal(t, stateFormat, read.V)
-		require.Equal(t, "c"+text, read.Call)
-		require.Equal(t, text+"?", read.Pending[0].Text)
-		require.Equal(t, 7, read.Done[0].Value)
-	}
-}
-
 func TestStatesThatAreNotOurs(t *testing.T) {
-	good := state{id: "c", round: 1, done: []entry{{kind: answerEntry, key: "k", value: null}}}
+	good := state{id: "c", round: 1, done: []entry{{kind: Answered, key: "k", value: json.RawMessage("null")}}}
 	encoded := string(good.appendTo(nil))
-	_, ok := decodeState([]byte(encoded))
+	_, ok := readState([]byte(encoded))
 	require.True(t, ok)
 	for explanation, s := range map[string]string{
 		"nothing":                    ``,
 		"not JSON":                   `state`,
-		"another format":             strings.Replace(encoded, `"v":3`, `"v":2`, 1),
-		"no format":                  strings.Replace(encoded, `"v":3,`, ``, 1),
+		"another format":             strings.Replace(encoded, `"v":4`, `"v":2`, 1),
+		"no format":                  strings.Replace(encoded, `"v":4,`, ``, 1),
 		"something behind it":        encoded + " ",
 		"cut":                        encoded[:len(encoded)-1],
-		"no call":                    `{"v":3,"round":1}`,
-		"no round":                   `{"v":3,"call":"c"}`,
-		"a round of nothing":         `{"v":3,"call":"c","round":0}`,
-		"a negative round":           `{"v":3,"call":"c","round":-1}`,
-		"a number written otherwise": `{"v":3,"call":"c","round":01}`,
-		"a number too large":         `{"v":3,"call":"c","round":99999999999999999999}`,
-		"members in another order":   `{"v":3,"round":1,"call":"c"}`,
-		"an empty member":            `{"v":3,"call":"c","round":1,"frame":""}`,
-		"an empty list":              `{"v":3,"call":"c","round":1,"done":[]}`,
-		"an escape we do not write":  `{"v":3,"call":"\u0063","round":1}`,
+		"no call":                    `{"v":4,"round":1}`,
+		"a round of nothing":         `{"v":4,"call":"c","round":0}`,
+		"a negative round":           `{"v":4,"call":"c","round":-1}`,
+		"a number written otherwise": `{"v":4,"call":"c","round":01}`,
+		"a number too large":         `{"v":4,"call":"c","round":99999999999999999999}`,
+		"members in another order":   `{"v":4,"round":1,"call":"c"}`,
+		"an empty member":            `{"v":4,"call":"c","round":1,"frame":""}`,
+		"an empty list":              `{"v":4,"call":"c","round":1,"done":[]}`,
+		"an escape we do not write":  `{"v":4,"call":"\u0063","round":1}`,
 		"a kind that is left out":    strings.Replace(encoded, `"key":"k"`, `"key":"k","kind":""`, 1),
-		"a member nobody knows":      `{"v":3,"call":"c","round":1,"more":1}`,
+		"a member nobody knows":      `{"v":4,"call":"c","round":1,"more":1}`,
 		"a comma too many":           strings.Replace(encoded, `[{`, `[,{`, 1),
 	} {
-		_, ok := decodeState([]byte(s))
+		_, ok := readState([]byte(s))
 		require.False(t, ok, explanation)
 	}
-}
-
-// The sealed state of one question is short: the weather's, from a release build.
-func TestStatesAreShort(t *testing.T) {
-	rt, err := New(nil)
-	require.NoError(t, err)
-	c := &round{ledger: ledger{target: &target{rt: rt, version: "0f1e2d3c4b5a"}}}
-	c.st = newState(newID(), "0f1e2d3c4b5a")
-	c.st.open([]*spec{Choose("units", "Which units?", Choices("metric", "imperial")...).spec})
-	c.st.countRound(true)
-	token, err := c.seal()
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(token), 420)
-	c.st.rememberIn(cryptorand.Text()[:13])
-	c.st.nextTurn(time.Now())
-	token, err = c.seal()
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(token), 490, "with a store")
 }
 
 // A question that this process has asked comes back with its form.
 func TestQuestionsComeBackWithTheirForms(t *testing.T) {
 	q := Choose("known", "Which?", Choices(cryptorand.Text(), "b")...) // a schema that no run before has kept
-	st := newState("c", "v")
-	st.open([]*spec{q.spec})
+	st := state{id: "c", round: 1, pending: []pending{{spec: q.spec}}}
 	encoded := st.appendTo(nil)
-	unknown, ok := decodeState(encoded)
+	unknown, ok := readState(encoded)
 	require.True(t, ok)
 	require.Nil(t, unknown.pending[0].form)
 	require.Equal(t, string(q.spec.schema), string(unknown.pending[0].schema))
-	require.NotSame(t, &q.spec.schema[0], &unknown.pending[0].schema[0])
-	st.keepForms()
-	known, ok := decodeState(encoded)
+	form.Keep(q.spec.schema, q.spec.form)
+	known, ok := readState(encoded)
 	require.True(t, ok)
 	require.Same(t, q.spec.form, known.pending[0].form)
 	require.Same(t, &q.spec.schema[0], &known.pending[0].schema[0], "it is shared")
+}
+
+// The idempotency key of an effect depends on the answers before it, and not on their order.
+func TestTheBasisOfAnEffectIsASet(t *testing.T) {
+	a, b := entry{kind: Answered, key: "a", words: "w", value: json.RawMessage("1")}, entry{kind: Answered, key: "b", words: "w", value: json.RawMessage("2")}
+	tried, other := entry{kind: Tried, key: "pay"}, entry{kind: Answered, key: "b", words: "w", value: json.RawMessage("3")}
+	basis := func(h ...entry) string { return string(history(h).appendBasis(nil, "pay", false)) }
+	require.Equal(t, basis(a, b), basis(b, a))
+	require.Equal(t, basis(a), basis(a, tried, b), "an answer after the first attempt changes nothing")
+	require.NotEqual(t, basis(a, b), basis(a, other))
+	require.Empty(t, history{a, b}.appendBasis(nil, "pay", true))
 }
 
 // hostile are texts that once broke an encoding, or may.
@@ -214,10 +177,7 @@ func FuzzHostileTexts(f *testing.F) {
 		}
 		quoted, err := json.Marshal(text)
 		require.NoError(t, err)
-		c := &round{ledger: ledger{target: &target{rt: rt, version: "v"}}}
-		c.st = newState("c", "v")
-		c.st.carry(quoted)
-		var specs []*spec
+		st := state{id: "c", round: 1, version: text, style: text}
 		for _, q := range []AnyQuestion{
 			Elicit[string]("message", text), Confirm("confirm", text).Verbatim(), Choose("choice", "?", Choice{Value: text, Title: text}).Verbatim(),
 			Elicit[string]("prefilled", "?").Prefill(text), ElicitURL("url", text, "https://example.com/"+text),
@@ -225,52 +185,46 @@ func FuzzHostileTexts(f *testing.F) {
 			Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, SystemPrompt: text}),
 		} {
 			if q.Err() == nil {
-				specs = append(specs, q.asking())
+				st.pending = append(st.pending, pending{spec: q.asking()})
 			}
 		}
-		c.st.open(specs)
-		for i := range c.st.pending {
-			require.NoError(t, c.st.pending[i].again(text))
+		for i := range st.pending {
+			require.NoError(t, st.pending[i].again(text))
 		}
-		for _, kind := range []entryKind{answerEntry, effectEntry, nestedEntry, knownEntry} {
-			c.st.record(entry{kind: kind, key: "k", digest: "d", value: quoted})
+		for _, kind := range []EntryKind{Answered, Happened, Nested, Noted} {
+			st.done = append(st.done, entry{kind: kind, key: "k", value: quoted})
 		}
-		c.st.record(entry{kind: failedEntry, key: "k", value: failureOf(errors.New(text)).Encode()})
-
-		token, err := c.seal()
+		st.done = append(st.done, entry{kind: Failed, key: "k", value: failureOf(errors.New(text)).Encode()})
+		token, err := rt.codec.Seal(statecodec.Binding{Method: toolsCall}, st.appendTo(nil))
 		require.NoError(t, err)
-		back, ok, err := c.openState(token)
+		opened, err := rt.codec.Open(statecodec.Binding{Method: toolsCall}, token)
 		require.NoError(t, err)
+		back, ok := readState(opened)
 		require.True(t, ok)
-		idem := c.st.done.answersBefore("another", false)
-		require.Equal(t, idem, back.done.answersBefore("another", false))
-		for i := range specs {
-			sent, asked := back.pending[i], c.st.pending[i]
-			require.Equal(t, asked.digest(), sent.digest())
-			wanted, err := asked.request(asked.note, era.Client{})
+		require.Equal(t, st.done.appendBasis(nil, "another", false), back.done.appendBasis(nil, "another", false))
+		for i := range st.pending {
+			sent, asked := back.pending[i], st.pending[i]
+			require.Equal(t, asked.Words(), sent.Words())
+			wanted, err := asked.request(asked.note)
 			require.NoError(t, err)
-			got, err := sent.request(sent.note, era.Client{})
+			got, err := sent.request(sent.note)
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
-			own := *asked.spec // the state has nothing of the Go type
-			own.form, own.absence, own.written, own.confirms, own.verbatim = nil, nil, nil, false, false
-			c.st.pending[i].spec = &own
-			back.pending[i].form = nil
 		}
-		require.Equal(t, c.st, back)
+		require.Equal(t, string(st.appendTo(nil)), string(back.appendTo(nil)))
 	})
 }
 
 func FuzzDecodeState(f *testing.F) {
-	f.Add([]byte(`{"v":3,"call":"c","round":1}`))
-	f.Add([]byte(`{"v":3,"call":"c","round":1,"author":{"a":[1,"]}"]},"done":[{"key":"k","value":null}]}`))
+	f.Add([]byte(`{"v":4,"call":"c","round":1}`))
+	f.Add([]byte(`{"v":4,"call":"c","round":1,"done":[{"key":"k","value":{"a":[1,"]}"]}}]}`))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		st := randomState(r)
 		f.Add(st.appendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if st, ok := decodeState(b); ok {
+		if st, ok := readState(b); ok {
 			require.Equal(t, string(b), string(st.appendTo(nil)), "read as another state")
 		}
 	})

@@ -83,7 +83,7 @@ func TestStepsEnterOnlyTheNextOne(t *testing.T) {
 		entered = append(entered, e.Handler)
 	}
 	require.Equal(t, []string{"one", "q", "two", "r", "end"}, entered)
-	require.Zero(t, mrtr.CountFrames(rt), "steps hold nothing")
+	require.Zero(t, rt.Stats().Held, "steps hold nothing")
 }
 
 func TestStepsSkip(t *testing.T) {
@@ -221,7 +221,7 @@ func TestStepsFail(t *testing.T) {
 		}, `mrtr: step "x" asks a question with another key, "y"`, false},
 		"a value that cannot be kept": {func(list *tripSteps) {
 			steps.Do(list, "x", does("x", &did, make(chan int)))
-		}, `mrtr: step "x" ran, but its value cannot be remembered: json: unsupported type: chan int`, true},
+		}, `mrtr: effect "x" ran, but its value cannot be remembered: json: unsupported type: chan int`, true},
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
@@ -286,7 +286,7 @@ func TestStepsNoticeAChangedList(t *testing.T) {
 				require.NoError(t, last.err)
 				return
 			}
-			require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want}, last.err)
+			require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Detail: test.want, Replaced: true}, last.err)
 			require.Zero(t, did.count("do d"))
 			require.Zero(t, did.count("do e"))
 		})
@@ -307,20 +307,21 @@ func TestStepsBuildRefuses(t *testing.T) {
 			steps.Ask(list, "q", asks("q", &did))
 			steps.Do(list, "q", does("q", &did, 1))
 		}, `mrtr: key "q" stands for two steps: each needs a key of its own`},
-		"no key":        {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
-		"a wrong key":   {func(list *tripSteps) { list.End(ends("")); steps.Do(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
-		"no question":   {func(list *tripSteps) { list.End(ends("")); steps.Ask[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
-		"nothing to do": {func(list *tripSteps) { list.End(ends("")); steps.Do[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
+		"no key":               {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "", asks("", &did)) }, `mrtr: key "": a key has 1 to 64 characters`},
+		"a wrong key":          {func(list *tripSteps) { list.End(ends("")); steps.Do(list, "a b", does("a b", &did, 1)) }, `mrtr: key "a b": only letters, digits, '_', '-' and '.' are allowed`},
+		"a malformed question": {func(list *tripSteps) { list.End(ends("")); steps.Always(list, mrtr.Elicit[string]("q", "")) }, `mrtr: question "q": its message is empty`},
+		"no question":          {func(list *tripSteps) { list.End(ends("")); steps.Ask[tripIn, tripOut, string](list, "q", nil) }, `mrtr: step "q" has no function`},
+		"nothing to do":        {func(list *tripSteps) { list.End(ends("")); steps.Do[tripIn, tripOut, string](list, "d", nil) }, `mrtr: step "d" has no function`},
 		"two sets of options": {func(list *tripSteps) {
 			list.End(ends(""))
 			steps.Do(list, "d", does("d", &did, 1), nil, &mrtr.EffectOptions[int]{Again: true})
 		}, `mrtr: effect "d" has 2 EffectOptions: put all of them into one`},
-		"along with none": {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "q", asks("q", &did)).Together() }, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		"along with none": {func(list *tripSteps) { list.End(ends("")); steps.Ask(list, "q", asks("q", &did)).Together() }, `mrtr: step "q" is asked together with none: put it behind an asking step`},
 		"along with a doing": {func(list *tripSteps) {
 			list.End(ends(""))
 			steps.Do(list, "d", does("d", &did, 1))
 			steps.Ask(list, "q", asks("q", &did)).Together()
-		}, `mrtr: step "q" is asked along with none: put it behind an asking step`},
+		}, `mrtr: step "q" is asked together with none: put it behind an asking step`},
 		"a type no form has": {func(list *tripSteps) {
 			list.End(ends(""))
 			steps.Ask(list, "q", func(context.Context, *tripAt) (mrtr.Question[[]int], error) { return mrtr.Question[[]int]{}, nil })

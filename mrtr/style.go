@@ -23,6 +23,9 @@ type Style[In, Out any] struct {
 	Asks []AnyQuestion
 	// Undos undo the effects of a call that ends without completing.
 	Undos []Undoing
+	// Wait is told that the questions of a round go out again, without the handler. Its error ends
+	// the call: there is nothing any more that could go on with the answers.
+	Wait func(p *Pass) error
 	// Leave lets go of what the style holds for a call that has ended, or that went on at
 	// another instance.
 	Leave func(p *Pass, elsewhere bool)

@@ -94,6 +94,7 @@ type target struct {
 	differs        func(p *Pass, print string) error
 	replays, holds bool
 	undos          []Undoing
+	wait           func(p *Pass) error
 	leave          func(p *Pass, elsewhere bool)
 	save           func(value any) (json.RawMessage, error)
 	load           func(saved json.RawMessage) (any, error)
@@ -132,7 +133,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
 		audience: rt.audience, needs: needs, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
-		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, leave: s.Leave,
+		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
 		save: saver(format), load: loader(format), stopped: stopper(format),
 	}
 	if l := s.legacy; l != nil && l.Leave != nil {

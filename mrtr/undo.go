@@ -111,10 +111,11 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	if !u.InDoubt {
 		u.Value = e.value
 	}
-	began := time.Now()
-	failed := guard(func() error {
+	began, found := time.Now(), false
+	failed := guard(func() error { // the methods of its error may panic too
 		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
-		end.doubt = err != nil && !errors.Is(err, ErrFound) && inDoubt(ctx, err)
+		found = errors.Is(err, ErrFound)
+		end.doubt = err != nil && !found && inDoubt(ctx, err)
 		return err
 	})
 	about := Entry{Took: time.Since(began)}
@@ -123,7 +124,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 		if end.doubt = u.InDoubt; end.doubt {
 			about.Reason = "nobody knows whether the effect happened"
 		}
-	case errors.Is(failed, ErrFound):
+	case found:
 	case end.doubt:
 		about.Err, about.Reason = failed, "nobody knows whether it was undone"
 	default:

@@ -2,10 +2,8 @@ package mrtr_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -23,87 +21,11 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/visit"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
-
-// A page where the user pays. The accept of the question tells that the user agreed to go
-// there; the page tells the handler when the user is done, and with what.
-func ExampleVisits() {
-	var visits visit.Visits[string]
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Println("somebody is at the page")
-		// A real page knows its user by a cookie, and asks the payment provider here.
-		const user = "" // nobody logs in here
-		if err := visits.Done(r.Context(), r.URL.Query().Get("visit"), user, "receipt 17"); err != nil {
-			http.Error(w, "This payment is not waited for.", http.StatusNotFound)
-		}
-	}))
-	defer page.Close()
-	server := newWeather(linear.Journal(func(ctx context.Context, c *mrtr.Call, in lookup) (forecast, error) {
-		id, err := visits.Begin(ctx, c, "pay")
-		if err != nil {
-			return forecast{}, err
-		}
-		if _, err := linear.Ask(ctx, c, mrtr.ElicitURL("pay", "Forecasts cost a euro.", page.URL+"/pay?visit="+id)); err != nil {
-			return forecast{}, err
-		}
-		receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
-			ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-			defer cancel()
-			return visits.Wait(ctx, c, "pay")
-		})
-		return forecast{"Sun, for " + receipt}, err
-	}))
-	session := connectVisitor(server)
-	defer session.Close()
-	result, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "weather", Arguments: lookup{"Lisbon"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	structured, _ := json.Marshal(result.StructuredContent)
-	fmt.Println("result:", string(structured))
-	again, err := http.Get(page.URL + "/pay?visit=made-up")
-	if err != nil {
-		log.Fatal(err)
-	}
-	again.Body.Close()
-	fmt.Println("another visit:", again.Status)
-	// Output:
-	// asked: Forecasts cost a euro.
-	// somebody is at the page
-	// result: {"summary":"Sun, for receipt 17"}
-	// somebody is at the page
-	// another visit: 404 Not Found
-}
-
-// connectVisitor connects a client whose user agrees at once, and is done later.
-func connectVisitor(server *mcp.Server) *mcp.ClientSession {
-	serverSide, clientSide := mcp.NewInMemoryTransports()
-	if _, err := server.Connect(context.Background(), serverSide, nil); err != nil {
-		log.Fatal(err)
-	}
-	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
-		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}},
-		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-			fmt.Println("asked:", req.Params.Message)
-			time.AfterFunc(20*time.Millisecond, func() {
-				res, err := http.Get(req.Params.URL)
-				if err != nil {
-					log.Fatal(err)
-				}
-				res.Body.Close()
-			})
-			return &mcp.ElicitResult{Action: "accept"}, nil
-		},
-	})
-	session, err := client.Connect(context.Background(), clientSide, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return session
-}
 
 // The id is the same in every round, other calls and other keys have others, and
 // a legacy client is sent it.
@@ -292,24 +214,52 @@ func TestACallerBeginsSoManyVisits(t *testing.T) {
 	}
 }
 
+// unsteady is a store whose operations fail. Writes may happen all the same.
+type unsteady struct {
+	shared
+	happens bool
+	fail    func() error
+}
+
+func (u unsteady) write(write func() (store.Revision, error)) (store.Revision, error) {
+	err := u.fail()
+	if err == nil {
+		return write()
+	}
+	if u.happens {
+		_, _ = write()
+	}
+	return 0, err
+}
+
+func (u unsteady) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	if err := u.fail(); err != nil {
+		return nil, 0, err
+	}
+	return u.Memory.Get(ctx, key)
+}
+
+func (u unsteady) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	return u.write(func() (store.Revision, error) { return u.Memory.Create(ctx, key, value, ttl) })
+}
+
+func (u unsteady) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	return u.write(func() (store.Revision, error) { return u.Memory.Update(ctx, key, at, value, ttl) })
+}
+
 // A store that does what it is asked, and says of most operations that they failed: a visit
 // begins, is done once and waited for. Of one that always fails a client learns nothing else.
 func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 	const line = "the line to 10.0.0.7 was cut"
 	for _, every := range []int{2, 3, 1 << 40} {
 		inBubble(t, fmt.Sprint(every), func(t *testing.T) {
-			s := newHookedStore()
-			s.scope = store.Machine
-			ops, random := 0, rand.New(rand.NewPCG(uint64(every), 1))
-			s.on(func(op operation) error {
-				if ops++; random.IntN(every) == 0 {
+			random := rand.New(rand.NewPCG(uint64(every), 1))
+			s := unsteady{shared{store.NewMemory(nil)}, every <= 3, func() error {
+				if random.IntN(every) == 0 {
 					return nil
 				}
-				if every <= 3 && op.do != nil {
-					op.do()
-				}
 				return errors.New(line)
-			})
+			}}
 			rt, _ := newRuntime(t, &mrtr.Options{Durable: durable.In(s, nil), State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
 			visits := &visit.Visits[string]{Runtime: rt}
 			inCall(t, func(ctx context.Context, c *mrtr.Call) {

@@ -279,8 +279,27 @@ func (t *frames) unpark(r *run) {
 	t.running.push(r)
 }
 
-// queue parks a run as the hottest, under a fresh token. The caller holds t.mu.
+// queue parks a run under a fresh token. The caller holds t.mu.
 func (t *frames) queue(r *run) (token string) {
+	r.token = rand.Text()
+	t.byToken[r.token] = r
+	t.warm(r)
+	return r.token
+}
+
+// touch makes the run of a token the hottest, and reports whether it is there.
+func (t *frames) touch(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.byToken[token]
+	if r != nil {
+		t.warm(r)
+	}
+	return r != nil
+}
+
+// warm parks a run as the hottest. The caller holds t.mu.
+func (t *frames) warm(r *run) {
 	r.unlist()
 	t.parked.push(r)
 	if r.canBeDropped() {
@@ -288,12 +307,9 @@ func (t *frames) queue(r *run) (token string) {
 		t.of[r.principal].idle.push(r)
 	}
 	r.expires = time.Since(t.began) + t.limits.FrameTTL
-	r.token = rand.Text()
-	t.byToken[r.token] = r
 	if t.parked.places == 1 {
 		t.schedule()
 	}
-	return r.token
 }
 
 // revoke revokes the token of a run. The caller holds t.mu.

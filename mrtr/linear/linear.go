@@ -73,7 +73,7 @@ func style[In, Out any](h Func[In, Out], print string, how how) mrtr.Style[In, O
 		return mrtr.Style[In, Out]{}
 	}
 	return mrtr.Style[In, Out]{
-		Print: print, Replays: how.replays, Holds: how.parks, Again: how.replays, Leave: leave,
+		Print: print, Replays: how.replays, Holds: how.parks, Again: how.replays, Wait: how.wait, Leave: leave,
 		Enter: func(ctx context.Context, p *mrtr.Pass, in In) (_ *mrtr.IncompleteResult, none Out, _ error) {
 			r, err := runOf(p, how, func() body { return &handler[In, Out]{h: h, in: in} })
 			if err != nil {
@@ -136,6 +136,15 @@ func runOf(p *mrtr.Pass, how how, body func() body) (*run, error) {
 	}
 	*p.Local() = r
 	return r, nil
+}
+
+// wait holds a handler as long again whose questions go out again, and ends the call of one that is
+// gone, unless it can run again.
+func (h how) wait(p *mrtr.Pass) error {
+	if token := p.Frame(); token == "" || framesOf(p).touch(token) || h.replays {
+		return nil
+	}
+	return &mrtr.Error{Reason: mrtr.FrameGone}
 }
 
 // leave lets go of a handler whose call has ended, or goes on at another instance.

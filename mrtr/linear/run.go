@@ -37,6 +37,7 @@ type run struct {
 	waiting bool       // for answers: no effect may begin
 	ending  bool       // no effect may begin any more
 	ended   bool       // its goroutine has handed over what it leaves
+	alone   bool       // nobody waits for its end
 	cause   error      // why the engine ended it
 	err     error      // why it ended
 
@@ -131,8 +132,10 @@ func (r *run) receive(ctx context.Context, p *mrtr.Pass) (handover, error) {
 		return t, nil
 	case <-ctx.Done():
 	}
+	waits := p.IsKept() || mrtr.EndsCall(context.Cause(ctx))
+	r.leaveAlone(!waits)
 	r.end(context.Cause(ctx))
-	if !p.IsKept() && !mrtr.EndsCall(context.Cause(ctx)) {
+	if !waits {
 		return handover{}, ctx.Err()
 	}
 	for {
@@ -166,6 +169,7 @@ func (r *run) letGo(reason string, cause error, goesOn bool) {
 		e.Kind = mrtr.Released
 	}
 	r.own.Tell(e)
+	r.leaveAlone(true)
 	r.end(cause)
 	if r.how.replays {
 		return
@@ -180,6 +184,12 @@ func (r *run) letGo(reason string, cause error, goesOn bool) {
 		}
 		r.own.Abandon(cause)
 	}()
+}
+
+func (r *run) leaveAlone(alone bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alone = alone
 }
 
 // main is the handler's goroutine.
@@ -210,8 +220,11 @@ func (r *run) finish(returned bool, panicked any, err error) {
 		r.err = mrtr.Ended(returned, nil, err)
 	}
 	r.ending, r.ended = true, true
-	end := handover{err: r.err}
+	end, unseen := handover{err: r.err}, panicked != nil && r.alone
 	r.mu.Unlock()
+	if unseen {
+		r.own.Tell(mrtr.Entry{Kind: mrtr.Panicked, Err: end.err})
+	}
 	r.ctx.cancel(context.Canceled)
 	r.table.leave(r)
 	r.handovers <- end

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -25,7 +26,11 @@ var (
 func engine(t *testing.T, w *mrtrtest.World, records store.Store) *mrtr.Runtime {
 	key, err := statecodec.NewKey(w.Key())
 	require.NoError(t, err)
-	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: records})
+	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
+	if records != nil {
+		opts.Durable = durable.In(records, nil)
+	}
+	rt, err := mrtr.New(opts)
 	require.NoError(t, err)
 	w.Cleanup(func() { require.NoError(t, rt.Close()) })
 	return rt

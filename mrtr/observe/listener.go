@@ -119,7 +119,7 @@ var kinds = map[mrtr.EntryKind]Kind{
 	mrtr.Refused: AnswerRefused, mrtr.Entered: HandlerEntered, mrtr.Begun: EffectStarted, mrtr.InDoubt: EffectInDoubt,
 	mrtr.Happened: EffectDone, mrtr.Nested: EffectDone, mrtr.Failed: EffectFailed, mrtr.Tried: EffectFailed,
 	mrtr.Undone: EffectUndone, mrtr.Kept: StopFailed, mrtr.Answered: QuestionAnswered,
-	mrtr.Released: FrameReleased, mrtr.GaveUp: CallAbandoned, mrtr.Hidden: ToolHidden,
+	mrtr.Released: FrameReleased, mrtr.GaveUp: CallAbandoned, mrtr.Panicked: CallStopped, mrtr.Hidden: ToolHidden,
 	durable.Claimed: RoundClaimed, durable.TakenOver: RoundTakenOver, durable.Orphaned: RoundOrphaned, durable.Repeated: RoundRepeated,
 	durable.Unknown: RoundUnknown, durable.NotRecorded: RoundNotRecorded, durable.Abandoned: CallAbandoned, durable.Asked: StoreAsked,
 }

@@ -92,6 +92,9 @@ func Always[In, Out, T any](b *List[In, Out], q mrtr.Question[T]) Step[T] {
 func Do[In, Out, T any](b *List[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error), opts ...*mrtr.EffectOptions[T]) Step[T] {
 	s := &step[In]{key: key, typ: reflect.TypeFor[T](), load: loadDo[T](key)}
 	s.free = len(opts) == 1 && opts[0] != nil && opts[0].AnyAnswers
+	if len(opts) > 1 {
+		s.wrong = mrtr.Misuse("effect %q has %d EffectOptions: put all of them into one", key, len(opts))
+	}
 	if f != nil {
 		s.take = func(ctx context.Context, at *At[In], v *value) (mrtr.AnyQuestion, error) {
 			return nil, takeDo(ctx, at, key, v, f, opts)

@@ -67,6 +67,9 @@ func wordsOf(s *jsonschema.Schema) (w words) {
 		w.labels[name] = labels
 		own := *p
 		own.Enum, own.OneOf, own.Items, own.Extra = nil, nil, nil, maps.Clone(p.Extra)
+		if own.MaxItems != nil && *own.MaxItems == len(labels) { // no bound, but their number
+			own.MaxItems = nil
+		}
 		delete(own.Extra, "enumNames")
 		frame.Properties[name] = &own
 	}
