@@ -165,10 +165,10 @@ func lostAdvice(effects int) string {
 	return ` "audit" was done, and perhaps more: do not call the tool again without checking.`
 }
 
-// resumes reports whether a call needs the held handler in a later round, to run on after an
-// accepted answer. A question is asked again without it.
+// resumes reports whether a call needs the held handler in a later round: to
+// run on after an accepted answer, or to ask again.
 func resumes(c mrtrtest.Contract) bool {
-	return len(c.Asks) > 0 && (!c.Ends.IsError || c.Asks[len(c.Asks)-1].Key != c.Asks[0].Key)
+	return len(c.Asks) > 1 || len(c.Asks) == 1 && !c.Ends.IsError
 }
 
 // A legacy client is asked over its connection. There landmine B really waits, and audits once.
