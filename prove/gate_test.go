@@ -11,6 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/boundary/gate"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/prove/provetest"
@@ -27,13 +28,13 @@ type file struct {
 // gated builds servers with a plain tool and one that asks by itself, both gated.
 func gated(t *testing.T, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		var records store.Store
+		var kept mrtr.Durability
 		if stored {
-			records = w.Store()
+			kept = durable.In(w.Store(), nil)
 		}
 		key, err := statecodec.NewKey(w.Key())
 		require.NoError(t, err)
-		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: records})
+		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: kept})
 		require.NoError(t, err)
 		w.Cleanup(func() { require.NoError(t, rt.Close()) })
 		server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
@@ -50,7 +51,11 @@ func serve(t *testing.T, w *mrtrtest.World, o options.Option, stored bool) (*mrt
 // weatherServer serves a style's tool under both names of the scenario.
 func weatherServer(t *testing.T, o options.Option, secret []byte, remembers store.Store, audit func(string)) (*mrtr.Runtime, *mcp.Server) {
 	key := must(statecodec.NewKey(secret))(t)
-	rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: remembers}))(t)
+	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
+	if remembers != nil {
+		opts.Durable = durable.In(remembers, nil)
+	}
+	rt := must(mrtr.New(opts))(t)
 	handler := o.New(rt, &options.Audit{Out: audit})
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	for _, name := range []string{weather.Tool, weather.OtherTool} {

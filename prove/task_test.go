@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/prove"
@@ -451,7 +452,7 @@ func TestTheHeadersOfTasksAreProved(t *testing.T) {
 func TestACrashOfATaskIsProved(t *testing.T) {
 	build := func(w *mrtrtest.World) *mcp.Server {
 		key := must(statecodec.NewKey(w.Key()))(t)
-		rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: w.Store()}))(t)
+		rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: durable.In(w.Store(), nil)}))(t)
 		w.Cleanup(func() { require.NoError(t, rt.Close()) })
 		meal := mrtr.Choose("meal", "Which meal?", mrtr.Choices("lunch", "dinner")...)
 		careless := mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]any) (*mrtr.IncompleteResult, map[string]string, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -54,7 +54,7 @@ const (
 )
 
 // sceneRemember gives a store up soon.
-var sceneRemember = mrtr.RememberOptions{Lease: 2 * time.Second, Patience: 500 * time.Millisecond, Wait: 2 * time.Second}
+var sceneRemember = durable.Options{Lease: 2 * time.Second, Patience: 500 * time.Millisecond, Wait: 2 * time.Second}
 
 // sceneTools are the tools of an instance: an effect that nobody can ask about, and one that
 // somebody can.

@@ -72,10 +72,10 @@ func (s *state) doubtOn(question string) bool {
 	return false
 }
 
-// acted reports whether an effect of any of these items was attempted there.
+// acted reports whether an effect of any of these items happened there.
 func (s *state) acted(items []int) bool {
 	for _, i := range items {
-		if key := s.tool.plan.items[i].effect; key != "" && !s.tool.plan.items[i].free && (s.failures[i] || s.effects[key] != nil && s.ranAt(key) == i) {
+		if key := s.tool.plan.items[i].effect; key != "" && !s.tool.plan.items[i].free && s.effects[key] != nil && s.ranAt(key) == i {
 			return true
 		}
 	}

@@ -53,7 +53,7 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 		w.drop(s)
 		p.recalled, p.kind, p.next = t.outcome, t.outcome.kind, t.outcome.next
 		return
-	case t.cut && (!s.tool.style.again() || t.cuts >= mostCuts):
+	case t.cut && (!s.tool.style.again() && (s.tool.style == coroutine || !t.left.canBeChecked()) || t.cuts >= mostCuts):
 		if t.left != nil {
 			s.take(t.left)
 		}
@@ -85,6 +85,18 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 	default:
 		t.outcome = p
 	}
+}
+
+// canBeChecked reports whether the outcome of every effect in doubt can be found out.
+func (s *state) canBeChecked() (any bool) {
+	for _, it := range s.tool.plan.items {
+		if s.doubts[it.effect] != nil {
+			if any = true; it.settles != checks {
+				return false
+			}
+		}
+	}
+	return any
 }
 
 // take adds the effects that an earlier run of the round has left behind.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,45 +57,6 @@ func TestArchitectureMapsThePackages(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, rules, rows)
-}
-
-// A state is written in one file. Others may copy one whole, which is a single
-// assignment to a field st.
-func TestTheStateIsWrittenInOneFile(t *testing.T) {
-	ofPending := fieldsOf(t, "mrtr/state.go", "pending")
-	fields := map[string]bool{}
-	for _, field := range append(fieldsOf(t, "mrtr/state.go", "state"), ofPending...) {
-		fields[field] = true
-	}
-	require.Greater(t, len(fields), 10)
-	files := fleet.Must(filepath.Glob("mrtr/*.go"))(t)
-	checked := 0
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") || file == "mrtr/state.go" || file == "mrtr/stateformat.go" {
-			continue
-		}
-		checked++
-		ast.Inspect(parse(t, file), func(n ast.Node) bool {
-			var written []ast.Expr
-			switch n := n.(type) {
-			case *ast.AssignStmt:
-				written = n.Lhs
-			case *ast.IncDecStmt:
-				written = []ast.Expr{n.X}
-			}
-			for _, expr := range written {
-				field, ok := expr.(*ast.SelectorExpr)
-				if !ok || !fields[field.Sel.Name] {
-					continue
-				}
-				of, ok := field.X.(*ast.SelectorExpr)
-				ofState := ok && of.Sel.Name == "st" || slices.Contains(ofPending, field.Sel.Name)
-				require.Falsef(t, ofState, "%s writes the state's %s: give mrtr/state.go a method for it", file, field.Sel.Name)
-			}
-			return true
-		})
-	}
-	require.Greater(t, checked, 20)
 }
 
 func parse(t *testing.T, file string) *ast.File {

@@ -73,16 +73,22 @@ var importStair = []struct {
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/claim", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "mrtr/internal/weight", "sse", "statecodec", "store"}, "importing it adds go-sdk to a build and nothing else: no transport, no backend, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
+	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},
+	{"mrtr/given", []string{"mrtr"}, "a style needs the engine alone"},
+	{"mrtr/linear", []string{"mrtr", "mrtr/internal/weight", "sse/era"}, "a style needs the engine alone"},
+	{"mrtr/durable", []string{gosdk, "mrtr", "mrtr/internal/claim", "internal/callerror", "internal/usage", "statecodec", "store"}, "who runs a round is decided outside the engine, and without knowing any style"},
+	{"mrtr/observe", []string{gosdk, "mrtr", "mrtr/durable", "internal/rendezvous", "sse/era"}, "it only listens"},
+	{"mrtr/visit", []string{gosdk, "mrtr", "mrtr/durable", "internal/usage", "sse/era", "store"}, "a visit is known to a page, whatever style sent the user there"},
 
-	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
-	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever engine it has"},
+	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
+	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever style it has"},
 	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
-	{"options", []string{gosdk, "mrtr", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
-	{"examples", []string{gosdk, "mrtr"}, "a tool of some size needs no more than one of two questions"},
-	{"options/landmine", []string{"mrtr", "options"}, "a landmine is a style"},
+	{"options", []string{gosdk, "mrtr", "mrtr/given", "mrtr/linear", "mrtr/steps", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
+	{"examples", []string{gosdk, "mrtr", "mrtr/given", "mrtr/linear", "mrtr/steps"}, "a tool of some size needs no more than one of two questions"},
+	{"options/landmine", []string{"mrtr", "mrtr/linear", "options"}, "a landmine is a style"},
 
 	// For tests. A raw client that shared our code would share our mistakes.
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
@@ -92,9 +98,9 @@ var importStair = []struct {
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
-	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
+	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "mrtr/linear", "mrtr/steps", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
-	{"options/contract", []string{gosdk, "mrtr", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
+	{"options/contract", []string{gosdk, "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
 
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},

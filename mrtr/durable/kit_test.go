@@ -1,15 +1,12 @@
 package durable_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,16 +59,6 @@ func (r *recorder) of(kind observe.Kind) []observe.Event {
 		}
 	}
 	return found
-}
-
-// entries counts how often a handler was entered.
-func (r *recorder) entries() int { return len(r.of(observe.HandlerEntered)) }
-
-func (r *recorder) abandoned() (reasons []string) {
-	for _, e := range r.of(observe.CallAbandoned) {
-		reasons = append(reasons, fmt.Sprintf("%s (effects: %t)", e.Reason, e.HasEffects))
-	}
-	return reasons
 }
 
 // newRuntime makes a runtime whose events are recorded.
@@ -216,13 +203,6 @@ func send(t testing.TB, client *wire.Client, r wire.Request) *wire.Reply {
 	return reply
 }
 
-// refusedWith requires a protocol error.
-func refusedWith(t testing.TB, err *jsonrpc.Error, code int64, explanation ...any) {
-	t.Helper()
-	require.NotNil(t, err, explanation...)
-	require.EqualValues(t, code, err.Code, explanation...)
-}
-
 // requireCode requires that an error is one of JSON-RPC, with a code.
 func requireCode(t testing.TB, err error, code int64, explanation ...any) *jsonrpc.Error {
 	t.Helper()
@@ -230,22 +210,6 @@ func requireCode(t testing.TB, err error, code int64, explanation ...any) *jsonr
 	require.ErrorAs(t, err, &wire, explanation...)
 	require.Equal(t, code, wire.Code, explanation...)
 	return wire
-}
-
-// toldBy is all that an error tells a client: its text and its hints.
-func toldBy(err error) string {
-	told := err.Error()
-	var hinted interface{ ToolErrorHints() []string }
-	if errors.As(err, &hinted) {
-		told += " " + strings.Join(hinted.ToolErrorHints(), " ")
-	}
-	return told
-}
-
-// newLog is a logger, and the lines that it has written.
-func newLog() (*slog.Logger, *bytes.Buffer) {
-	var log bytes.Buffer
-	return slog.New(slog.NewTextHandler(&log, nil)), &log
 }
 
 // failsWith requires an error result with a text.
@@ -262,14 +226,6 @@ func modernMeta() mcp.Meta {
 		mcp.MetaKeyProtocolVersion:    wire.Modern,
 		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
 	}
-}
-
-// panicOf requires an error that is a panic.
-func panicOf(t testing.TB, err error) *mrtr.PanicError {
-	t.Helper()
-	var panicked *mrtr.PanicError
-	require.ErrorAs(t, err, &panicked)
-	return panicked
 }
 
 // shared is a memory store as if several processes shared it, whose records are sealed.

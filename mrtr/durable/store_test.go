@@ -109,15 +109,6 @@ func storeIf(stored bool) *mrtr.Options {
 	return withStore(store.NewMemory(nil))
 }
 
-// sharedStoreIf does the same with a store that several processes share.
-func sharedStoreIf(stored bool) *mrtr.Options {
-	opts := &mrtr.Options{}
-	if stored {
-		opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
-	}
-	return opts
-}
-
 // A store that fails refuses the round before anything is run, and the same request
 // goes through when it works again.
 func TestAStoreThatFailsRefusesTheRound(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,14 +219,6 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// splitKeys reads "a+b=words" as a, and b with other words.
-func splitKeys(line string) (keys [][]string) {
-	for _, key := range strings.Split(line, "+") {
-		keys = append(keys, strings.SplitN(key, "=", 2))
-	}
-	return keys
-}
-
 // stage is one run of a handler. The same code asks on it in every style but Steps.
 type stage struct {
 	ctx context.Context
@@ -339,17 +330,6 @@ func around(body onceBody) stageFunc[tripIn, tripOut] {
 	}
 }
 
-// eachOnce runs a test once for each style in which an author writes Once.
-func eachOnce(t *testing.T, test func(t *testing.T, style func(onceBody) tripStyle)) {
-	styles := slices.Collect(maps.Keys(everyStyle(around(nil))))
-	require.Len(t, styles, 4)
-	for _, name := range styles {
-		t.Run(name, func(t *testing.T) {
-			test(t, func(body onceBody) tripStyle { return everyStyle(around(body))[name] })
-		})
-	}
-}
-
 type tripSteps = steps.List[tripIn, tripOut]
 
 type tripAt = steps.At[tripIn]
@@ -379,11 +359,6 @@ func mustBuild(t testing.TB, list *tripSteps) tripStyle {
 	style, err := list.Build()
 	require.NoError(t, err)
 	return style
-}
-
-type ticket struct {
-	Seat string `json:"seat"`
-	Row  int    `json:"row"`
 }
 
 // undo undoes the effect under a key, whatever there is to undo.

@@ -134,13 +134,6 @@ func said(t testing.TB, out *wire.Outcome, want string) {
 	require.JSONEq(t, string(mustJSON(output{want})), string(out.Structured))
 }
 
-func misuse(t testing.TB, err error, explanation ...any) *mrtr.UsageError {
-	t.Helper()
-	var usage *mrtr.UsageError
-	require.ErrorAs(t, err, &usage, explanation...)
-	return usage
-}
-
 func send(t testing.TB, client *wire.Client, r wire.Request) *wire.Reply {
 	t.Helper()
 	reply, err := client.Send(t.Context(), r)

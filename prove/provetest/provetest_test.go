@@ -79,8 +79,12 @@ var (
 
 // guarded is a tool with two questions and an effect between them, made with the
 // engine; fault stands where the effect does.
-func guarded(t *testing.T, fault func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error) mrtrtest.Build {
+func guarded(t *testing.T, fault func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error, undos ...func(w *mrtrtest.World) mrtr.Undoing) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
+		var declared []mrtr.Undoing
+		for _, undo := range undos {
+			declared = append(declared, undo(w))
+		}
 		rt := engine(t, w)
 		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
 		mcp.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, booking, error) {
@@ -96,7 +100,7 @@ func guarded(t *testing.T, fault func(ctx context.Context, w *mrtrtest.World, c 
 				return mrtr.Need(meals), booking{}, nil
 			}
 			return nil, booking{Text: "Booked to " + in.To + ", " + where + ", " + meal + "."}, nil
-		}), nil))
+		}).OnStop(declared...), nil))
 		return server
 	}
 }
@@ -199,15 +203,16 @@ func inMemory(t *testing.T) mrtrtest.Build {
 // call sees both.
 func TestAnEffectThatIsUndone(t *testing.T) {
 	build := guarded(t, func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
-		c.OnStop("hold", func(context.Context, string, error) error {
-			w.Undo("hold")
-			return nil
-		})
 		_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (bool, error) {
 			w.Effect("hold")
 			return true, nil
 		})
 		return err
+	}, func(w *mrtrtest.World) mrtr.Undoing {
+		return mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[bool]) error {
+			w.Undo("hold")
+			return nil
+		})
 	})
 	report := provetest.Examine(t, build, bookDinner, &prove.Options{Only: []string{"once/honest", "consent/declined"}})
 	require.Empty(t, failed(report), "%s", report)

@@ -125,13 +125,14 @@ func (s *toy) Schedule(ctx context.Context, key store.Key, at store.Revision, va
 }
 
 // write writes a record unless may says why not.
-func (s *toy) write(ctx context.Context, key store.Key, value []byte, ttl time.Duration, may func(name string, value []byte) error, due time.Time) (at store.Revision, _ error) {
+func (s *toy) write(ctx context.Context, key store.Key, value []byte, ttl time.Duration, may func(name string, value []byte) error, due time.Time) (store.Revision, error) {
 	if err := s.check(key, value, ttl); err != nil {
 		return 0, err
 	}
 	if !s.is("the caller's value is kept") {
 		value = bytes.Clone(value)
 	}
+	var at store.Revision // which a late attempt sets too
 	err := s.operate(ctx, func() error {
 		name := s.name(key)
 		if s.strange(key) {
@@ -186,8 +187,9 @@ func (s *toy) update(at store.Revision) func(name string, value []byte) error {
 	}
 }
 
-func (s *toy) Due(ctx context.Context, before time.Time, n int) (keys []store.Key, err error) {
-	err = s.operate(ctx, func() error {
+func (s *toy) Due(ctx context.Context, before time.Time, n int) ([]store.Key, error) {
+	var keys []store.Key
+	err := s.operate(ctx, func() error {
 		for name, r := range s.records {
 			due := r.due.Before(before) || s.is("a record is due at its time") && r.due.Equal(before)
 			if !r.due.IsZero() && due && (s.live(name) != nil || s.is("an expired record is due")) {
@@ -203,10 +205,13 @@ func (s *toy) Due(ctx context.Context, before time.Time, n int) (keys []store.Ke
 		})
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	if !s.is("all that is due is named") {
 		keys = keys[:min(n, len(keys))]
 	}
-	return keys, err
+	return keys, nil
 }
 
 // show refuses a Create.

@@ -39,7 +39,7 @@ var (
 	printers = names{"fmt.Sprint", "fmt.Sprintln"}
 	shapers  = names{"strings.Trim*", "strings.To*", "strings.Join", "strings.Clone"}
 	// resolvers take a function whose second parameter is the handler's input.
-	resolvers = names{mrtrPath + ".Resolve", mrtrPath + ".ResolveEach", mrtrPath + ".ResolveAfter*"}
+	resolvers = names{givenPath + ".Question", givenPath + ".After"}
 )
 
 func runBareArgument(p *program, r *reporter) {
@@ -220,7 +220,7 @@ func (b *bareArguments) argument(v ssa.Value) string {
 	for range 32 { // fields of fields, and variables on the way
 		of, field, base := field(v)
 		switch {
-		case base != nil && field == "In" && isType(of, mrtrPath, "At"):
+		case base != nil && field == "In" && (isType(of, stepsPath, "At") || isType(of, givenPath, "At")):
 			return name
 		case base != nil:
 			name, v = field, base

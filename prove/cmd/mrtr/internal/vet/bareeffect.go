@@ -14,15 +14,15 @@ import (
 // BareEffect reports effects above a question of replayed code.
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
-A handler given to mrtr.Journal, or to mrtr.Resumable where it is not held any more,
+A handler given to linear.Journal, or to linear.Resumable where it is not held any more,
 runs again from its top in each round, and only its questions and Once repeat their
 results. So an effect above a question happens again. A clock, chance, a file or a
 query may come out differently; then the handler takes another way, and the call
 ends with an error.
 
-	place, err := mrtr.Ask(ctx, c, whichPlace)
+	place, err := linear.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below
-	units, err := mrtr.Ask(ctx, c, whichUnits)
+	units, err := linear.Ask(ctx, c, whichUnits)
 
 Do it in Once, or below the last question:
 
@@ -58,7 +58,7 @@ var rerun = []struct {
 	report string
 }{
 	{
-		names{mrtrPath + ".Journal", mrtrPath + ".Resumable"}, asks, effect,
+		names{linearPath + ".Journal", linearPath + ".Resumable"}, asks, effect,
 		"%s above a question of journaled code: it happens again, and may come out differently, in each round; put it in mrtr.Once or below the last question",
 	},
 	{

@@ -59,7 +59,7 @@ func (s *sources) list(patterns []string) ([]*packages.Package, error) {
 }
 
 // known are the packages of which a package imports one if it asks anybody.
-var known = []string{mcpPath, mrtrPath, ssePath, eraPath}
+var known = []string{mcpPath, mrtrPath, linearPath, stepsPath, givenPath, ssePath, eraPath}
 
 // hasExample reports whether a package's tests hold an example, the one kind of test that
 // is judged.

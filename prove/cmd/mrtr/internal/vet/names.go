@@ -18,6 +18,10 @@ const (
 	mrtrPath = sdkPath + "/mrtr"
 	ssePath  = sdkPath + "/sse"
 	eraPath  = sdkPath + "/sse/era"
+
+	linearPath = mrtrPath + "/linear"
+	stepsPath  = mrtrPath + "/steps"
+	givenPath  = mrtrPath + "/given"
 )
 
 // names is a set of functions and methods, each written as a package path, a

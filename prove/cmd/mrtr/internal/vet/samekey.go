@@ -13,13 +13,13 @@ mrtr.UsageError at the second.
 
 	seat := mrtr.Choose("which", "Which seat?", seats...)
 	meal := mrtr.Choose("which", "Which meal?", meals...)
-	err := mrtr.AskAll(ctx, c, seat, meal)
+	err := linear.AskAll(ctx, c, seat, meal)
 
 Give each a key of its own. It reports constant keys in one function, if control goes
 from one to the other; for questions, only if their messages are constant and differ.`, runSameKey)
 
 // askers take questions.
-var askers = names{mrtrPath + ".Ask", mrtrPath + ".AskAll", mrtrPath + ".Answer", mrtrPath + ".Need"}
+var askers = names{linearPath + ".Ask", linearPath + ".AskAll", mrtrPath + ".Answer", mrtrPath + ".Need"}
 
 // keyed is a use of a key.
 type keyed struct {

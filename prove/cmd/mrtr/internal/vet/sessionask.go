@@ -20,7 +20,7 @@ fails for every client that is up to date.
 
 	answer, err := req.Session.Elicit(ctx, question) // an error for modern clients
 
-Return the question instead, or use mrtr.Ask, which serves both:
+Return the question instead, or use linear.Ask, which serves both:
 
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": question}}, nil, nil
 
@@ -51,8 +51,8 @@ var (
 	bridges = names{ssePath + ".Bridge*"}
 	// styles take a handler, which is their one argument that is a function.
 	styles = names{
-		mrtrPath + ".Native", mrtrPath + ".Coroutine", mrtrPath + ".Journal", mrtrPath + ".Resumable",
-		mrtrPath + ".Given1", mrtrPath + ".Given2", mrtrPath + ".Given3", mrtrPath + ".GivenAll",
+		mrtrPath + ".Native", linearPath + ".Coroutine", linearPath + ".Journal", linearPath + ".Resumable",
+		givenPath + ".Handler", givenPath + ".Handler2", givenPath + ".All",
 	}
 	byVersion = names{mrtrPath + ".ByVersion"}
 )

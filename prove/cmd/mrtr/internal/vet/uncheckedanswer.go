@@ -27,7 +27,7 @@ Check each step, and ask again for a missing answer:
 	}
 	name, ok := answer.Content["name"].(string)
 
-Or read it with mrtr.Ask or mrtr.Answer, which cannot panic.
+Or read it with linear.Ask or mrtr.Answer, which cannot panic.
 
 It also reports a pointer that is used without a comparison with nil after its
 check was dropped (r, _ := ...). It does not report an answer to mrtr.ElicitRaw:
@@ -76,7 +76,7 @@ func (p *program) answer(v ssa.Value, leftOut func(ssa.Value) bool, seen map[ssa
 
 // answering functions return answers that mrtr has judged. An *mcp.ElicitResult is the
 // answer to mrtr.ElicitRaw: no other question has it.
-var answering = names{mrtrPath + ".Ask", mrtrPath + ".Answer", mrtrPath + ".Question.AskOver", mrtrPath + ".Step.Of"}
+var answering = names{linearPath + ".Ask", mrtrPath + ".Answer", mrtrPath + ".Question.AskOver", stepsPath + ".Step.Of", givenPath + ".Answer.Of"}
 
 // judged reports whether a value is the content of answers that all come from mrtr.
 func (p *program) judged(v ssa.Value) bool {

@@ -11,6 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 type size string
@@ -101,21 +104,22 @@ func typed(ctx context.Context, req *mcp.CallToolRequest, in in) (*mcp.CallToolR
 
 func notAHandler(ctx context.Context, in in) { mrtr.Confirm("a", in.Path) }
 
-var given = mrtr.Resolve("a", func(_ context.Context, in in) (mrtr.Question[bool], error) {
+var answered = given.Question("a", func(_ context.Context, in in) (mrtr.Question[bool], error) {
 	return mrtr.Confirm("a", in.Path), nil // want `Path`
 })
 
-func steps() {
-	var b mrtr.Steps[in, out]
-	mrtr.AskStep(&b, "a", func(_ context.Context, at *mrtr.At[in]) (mrtr.Question[bool], error) {
+func stepwise() {
+	var b steps.List[in, out]
+	steps.Ask(&b, "a", func(_ context.Context, at *steps.At[in]) (mrtr.Question[bool], error) {
 		return mrtr.Confirm("a", "Delete "+at.In.Path), nil // want `Path`
 	})
 }
 
 var (
-	_ = mrtr.Journal(bare)
-	_ = mrtr.Journal(quoted)
-	_ = steps
+	_ = linear.Journal(bare)
+	_ = linear.Journal(quoted)
+	_ = answered
+	_ = stepwise
 	_ = notAHandler
 	_ = typed
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 var (
@@ -36,13 +37,13 @@ type (
 func styles(d *desk) []mrtr.Style[none, string] {
 	h := variable
 	return []mrtr.Style[none, string]{
-		mrtr.Journal(between), mrtr.Resumable(above), mrtr.Journal(d.handler),
-		mrtr.Journal(h), mrtr.Journal(viaHelpers), mrtr.Journal(inLoops), mrtr.Journal(concurrent),
-		mrtr.Journal(overMaps), mrtr.Journal(deferred), mrtr.Resumable(safe), mrtr.Journal(quiet),
-		mrtr.Coroutine(held), mrtr.Native(aboveGuard),
-		mrtr.Journal(func(ctx context.Context, c call, _ none) (string, error) {
+		linear.Journal(between), linear.Resumable(above), linear.Journal(d.handler),
+		linear.Journal(h), linear.Journal(viaHelpers), linear.Journal(inLoops), linear.Journal(concurrent),
+		linear.Journal(overMaps), linear.Journal(deferred), linear.Resumable(safe), linear.Journal(quiet),
+		linear.Coroutine(held), mrtr.Native(aboveGuard),
+		linear.Journal(func(ctx context.Context, c call, _ none) (string, error) {
 			fmt.Println("literal") // want `fmt.Println is called above a question`
-			return mrtr.Ask(ctx, c, place)
+			return linear.Ask(ctx, c, place)
 		}),
 	}
 }
@@ -53,13 +54,13 @@ type desk struct {
 }
 
 func between(ctx context.Context, c call, _ none) (string, error) {
-	where, err := mrtr.Ask(ctx, c, place)
+	where, err := linear.Ask(ctx, c, place)
 	if err != nil {
 		log.Println("nobody asked", err) // nothing is asked below
 		return "", err
 	}
 	os.WriteFile("audit", []byte(where), 0o600) // want `os.WriteFile is called above a question of journaled code`
-	return mrtr.Ask(ctx, c, units)
+	return linear.Ask(ctx, c, units)
 }
 
 func above(ctx context.Context, c call, _ none) (string, error) {
@@ -72,7 +73,7 @@ func above(ctx context.Context, c call, _ none) (string, error) {
 	slog.InfoContext(ctx, "asking")          // want `slog.InfoContext is called`
 	slog.Default().Info("asking")            // want `slog.Logger.Info is called`
 	_ = exec.CommandContext(ctx, "ls").Run() // want `exec.Cmd.Run is called`
-	if _, err := mrtr.Ask(ctx, c, place); err != nil {
+	if _, err := linear.Ask(ctx, c, place); err != nil {
 		return "", err
 	}
 	return time.Since(start).String(), nil // below the last question
@@ -95,7 +96,7 @@ func (d *desk) handler(ctx context.Context, c call, _ none) (string, error) {
 	if _, err := d.client.Do(nil); err != nil { // want `http.Client.Do is called`
 		return "", err
 	}
-	if err := mrtr.AskAll(ctx, c, place, units); err != nil {
+	if err := linear.AskAll(ctx, c, place, units); err != nil {
 		return "", err
 	}
 	d.client.Do(nil)
@@ -104,7 +105,7 @@ func (d *desk) handler(ctx context.Context, c call, _ none) (string, error) {
 
 var variable func(context.Context, call, none) (string, error) = func(ctx context.Context, c call, _ none) (string, error) {
 	fmt.Print() // want `fmt.Print is called`
-	return mrtr.Ask(ctx, c, place)
+	return linear.Ask(ctx, c, place)
 }
 
 func viaHelpers(ctx context.Context, c call, _ none) (string, error) {
@@ -126,14 +127,14 @@ func record(what string) { os.WriteFile(what, nil, 0o600) } // want `os.WriteFil
 func recordLast(what string) { os.WriteFile(what, nil, 0o600) }
 
 func askPlace(ctx context.Context, c call) error {
-	_, err := mrtr.Ask(ctx, c, place)
+	_, err := linear.Ask(ctx, c, place)
 	log.Print("asked") // want `log.Print is called`
 	return err
 }
 
 func inLoops(ctx context.Context, c call, _ none) (string, error) {
 	for range 3 {
-		if _, err := mrtr.Ask(ctx, c, place); err != nil {
+		if _, err := linear.Ask(ctx, c, place); err != nil {
 			return "", err
 		}
 		fmt.Println("again") // want `fmt.Println is called`
@@ -141,7 +142,7 @@ func inLoops(ctx context.Context, c call, _ none) (string, error) {
 	for x := range slices.Values([]int{1}) {
 		fmt.Println(x) // want `fmt.Println is called`
 	}
-	return mrtr.Ask(ctx, c, units)
+	return linear.Ask(ctx, c, units)
 }
 
 func concurrent(ctx context.Context, c call, _ none) (string, error) {
@@ -163,24 +164,24 @@ func concurrent(ctx context.Context, c call, _ none) (string, error) {
 		return "", ctx.Err()
 	case <-a:
 	}
-	return mrtr.Ask(ctx, c, place)
+	return linear.Ask(ctx, c, place)
 }
 
 func overMaps(ctx context.Context, c call, _ none) (string, error) {
 	prices := map[string]int{"a": 1, "b": 2}
 	for name := range prices { // want `a question inside a loop over a map`
-		if _, err := mrtr.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
+		if _, err := linear.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
 			return "", err
 		}
 	}
 	for name := range maps.Keys(prices) { // want `a question inside a loop over a map`
-		if _, err := mrtr.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
+		if _, err := linear.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
 			return "", err
 		}
 	}
 	for name, price := range prices { // one is looked for, in whatever order
 		if price == 0 {
-			return mrtr.Ask(ctx, c, mrtr.Elicit[string](name, "What does it cost?"))
+			return linear.Ask(ctx, c, mrtr.Elicit[string](name, "What does it cost?"))
 		}
 	}
 	total := 0
@@ -188,7 +189,7 @@ func overMaps(ctx context.Context, c call, _ none) (string, error) {
 		total += price
 	}
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
-		if _, err := mrtr.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
+		if _, err := linear.Ask(ctx, c, mrtr.Confirm(name, "Take it?")); err != nil {
 			return "", err
 		}
 	}
@@ -200,7 +201,7 @@ func deferred(ctx context.Context, c call, _ none) (string, error) {
 	defer func() {
 		log.Print("done") // want `log.Print is called`
 	}()
-	return mrtr.Ask(ctx, c, place)
+	return linear.Ask(ctx, c, place)
 }
 
 func aboveGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, string, error) {
@@ -225,7 +226,7 @@ func aboveGuard(ctx context.Context, c call, _ none) (*mrtr.IncompleteResult, st
 // From here on nothing happens twice.
 
 func safe(ctx context.Context, c call, _ none) (string, error) {
-	where, err := mrtr.Ask(ctx, c, place)
+	where, err := linear.Ask(ctx, c, place)
 	if err != nil {
 		return "", err
 	}
@@ -239,7 +240,7 @@ func safe(ctx context.Context, c call, _ none) (string, error) {
 	if _, err := mrtr.Once(ctx, c, "named", saved); err != nil {
 		return "", err
 	}
-	if _, err := mrtr.Ask(ctx, c, units); err != nil {
+	if _, err := linear.Ask(ctx, c, units); err != nil {
 		return "", err
 	}
 	fmt.Println("below the last question", at)
@@ -255,13 +256,13 @@ func quiet(ctx context.Context, c call, _ none) (string, error) {
 	seeded := mathrand.New(mathrand.NewPCG(1, 2))
 	names := strings.Fields(b.String() + fmt.Sprint(seeded.IntN(6)) + time.Unix(0, 0).String())
 	slices.Sort(names)
-	return mrtr.Ask(ctx, c, place)
+	return linear.Ask(ctx, c, place)
 }
 
 // A frame is held where it asks: its first line runs once.
 func held(ctx context.Context, c call, _ none) (string, error) {
 	fmt.Println("once")
-	return mrtr.Ask(ctx, c, place)
+	return linear.Ask(ctx, c, place)
 }
 
 // Effects that leave the package.

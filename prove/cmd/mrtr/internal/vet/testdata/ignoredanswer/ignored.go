@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 var (
@@ -16,10 +17,10 @@ var (
 type incomplete = *mrtr.IncompleteResult
 
 func unread(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	got, _ := mrtr.Ask(ctx, c, place)  // want `the error of mrtr.Ask is ignored`
-	mrtr.AskAll(ctx, c, units)         // want `the error of mrtr.AskAll is ignored`
-	yes, err := mrtr.Ask(ctx, c, sure) // want `the error of mrtr.Ask is ignored`
-	other, err := mrtr.Ask(ctx, c, units)
+	got, _ := linear.Ask(ctx, c, place)  // want `the error of linear.Ask is ignored`
+	linear.AskAll(ctx, c, units)         // want `the error of linear.AskAll is ignored`
+	yes, err := linear.Ask(ctx, c, sure) // want `the error of linear.Ask is ignored`
+	other, err := linear.Ask(ctx, c, units)
 	if err != nil || !yes {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 var (
@@ -20,24 +21,24 @@ var (
 func inGo(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
 	answers := make(chan string, 1)
 	go func() { // want `the goroutine started here asks on line \d+`
-		got, err := mrtr.Ask(ctx, c, place)
+		got, err := linear.Ask(ctx, c, place)
 		answers <- fmt.Sprint(got, err)
 	}()
 	return <-answers, nil
 }
 
 func inGoDirectly(ctx context.Context, c *mrtr.Call) {
-	go mrtr.AskAll(ctx, c, place, units) // want `mrtr.AskAll on a goroutine of its own asks nothing`
-	go askBoth(ctx, c)                   // want `the goroutine started here asks on line \d+`
+	go linear.AskAll(ctx, c, place, units) // want `linear.AskAll on a goroutine of its own asks nothing`
+	go askBoth(ctx, c)                     // want `the goroutine started here asks on line \d+`
 }
 
-func askBoth(ctx context.Context, c *mrtr.Call) error { return mrtr.AskAll(ctx, c, place, units) }
+func askBoth(ctx context.Context, c *mrtr.Call) error { return linear.AskAll(ctx, c, place, units) }
 
 func inGroup(ctx context.Context, c *mrtr.Call) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, q := range []mrtr.Question[string]{place, units} {
 		g.Go(func() error { // want `the goroutine started here asks`
-			_, err := mrtr.Ask(ctx, c, q)
+			_, err := linear.Ask(ctx, c, q)
 			return err
 		})
 	}
@@ -59,7 +60,7 @@ func later(ctx context.Context, c *mrtr.Call) {
 
 func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 	return mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) { // want `the effect asks on line \d+`
-		return mrtr.Ask(ctx, c, place)
+		return linear.Ask(ctx, c, place)
 	})
 }
 
@@ -68,8 +69,8 @@ func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 // The function is made on the goroutine, not called there.
 func makesHandlers(handlers chan<- mrtr.Style[struct{}, string]) {
 	go func() {
-		handlers <- mrtr.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-			return mrtr.Ask(ctx, c, place)
+		handlers <- linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
+			return linear.Ask(ctx, c, place)
 		})
 	}()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 var (
@@ -13,15 +14,15 @@ var (
 )
 
 func inTurn(ctx context.Context, c *mrtr.Call) error {
-	if _, err := mrtr.Ask(ctx, c, seat); err != nil {
+	if _, err := linear.Ask(ctx, c, seat); err != nil {
 		return err
 	}
-	_, err := mrtr.Ask(ctx, c, meal) // want `key "which" stands for two questions in this function, the other on line \d+`
+	_, err := linear.Ask(ctx, c, meal) // want `key "which" stands for two questions in this function, the other on line \d+`
 	return err
 }
 
 func together(ctx context.Context, c *mrtr.Call) error {
-	return mrtr.AskAll(ctx, c, seat, mrtr.Confirm("which", "Sure?")) // want `key "which" stands for two questions`
+	return linear.AskAll(ctx, c, seat, mrtr.Confirm("which", "Sure?")) // want `key "which" stands for two questions`
 }
 
 func effects(ctx context.Context, c *mrtr.Call) (int, error) {
@@ -38,20 +39,20 @@ func pay(context.Context, string) (int, error) { return 1, nil }
 // From here on a key stands for one thing.
 
 func again(ctx context.Context, c *mrtr.Call) error {
-	if _, err := mrtr.Ask(ctx, c, seat); err != nil {
+	if _, err := linear.Ask(ctx, c, seat); err != nil {
 		return err
 	}
-	_, err := mrtr.Ask(ctx, c, mrtr.Elicit[string]("which", "Which seat?"))
+	_, err := linear.Ask(ctx, c, mrtr.Elicit[string]("which", "Which seat?"))
 	return err
 }
 
 func either(ctx context.Context, c *mrtr.Call, flies bool) (string, error) {
 	if flies {
-		return mrtr.Ask(ctx, c, seat)
+		return linear.Ask(ctx, c, seat)
 	}
-	return mrtr.Ask(ctx, c, meal)
+	return linear.Ask(ctx, c, meal)
 }
 
 func itsOwn(ctx context.Context, c *mrtr.Call, key string) error {
-	return mrtr.AskAll(ctx, c, seat, mrtr.Elicit[string](key, "Which meal?"))
+	return linear.AskAll(ctx, c, seat, mrtr.Elicit[string](key, "Which meal?"))
 }

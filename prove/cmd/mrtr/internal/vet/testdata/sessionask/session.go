@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -31,10 +32,10 @@ func register(s *mcp.Server, rt *mrtr.Runtime, desk *desk) {
 	s.AddResourceTemplate(&mcp.ResourceTemplate{}, resource)
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(overSession), nil))
 	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Native(branching), nil))
-	name := mrtr.ResolveQuestion[struct{}](units)
-	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.Given1(name, givenOne), nil))
-	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.GivenAll(givenAll, name), nil))
-	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), mrtr.GivenAll(legacyGiven, name)), nil))
+	name := given.Always[struct{}](units)
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, given.Handler(name, givenOne), nil))
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, given.All(givenAll, name), nil))
+	mcp.AddTool(s, &mcp.Tool{}, mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(branching), given.All(legacyGiven, name)), nil))
 	s.AddTool(&mcp.Tool{}, behindInterface)
 	s.AddTool(&mcp.Tool{}, checksEra)
 	s.AddTool(&mcp.Tool{}, checksMeta)
@@ -122,8 +123,8 @@ func givenOne(ctx context.Context, c *mrtr.Call, _ struct{}, unit string) (strin
 	return units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
 }
 
-func givenAll(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	return units.AskOver(ctx, c.Session()) // want `mrtr.Question.AskOver in a handler`
+func givenAll(ctx context.Context, at *given.At[struct{}]) (string, error) {
+	return units.AskOver(ctx, at.Call.Session()) // want `mrtr.Question.AskOver in a handler`
 }
 
 func onlyOneSide(ctx context.Context, req request) (result, error) {
@@ -214,8 +215,8 @@ func branching(ctx context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteR
 	return mrtr.Need(units), "", nil
 }
 
-func legacyGiven(ctx context.Context, c *mrtr.Call, _ struct{}) (string, error) {
-	return units.AskOver(ctx, c.Session())
+func legacyGiven(ctx context.Context, at *given.At[struct{}]) (string, error) {
+	return units.AskOver(ctx, at.Call.Session())
 }
 
 // Nobody registers it, and a server may ask outside a request.

@@ -7,6 +7,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 var errDeclined = errors.New("declined")
@@ -40,7 +42,7 @@ func eitherValue(ctx context.Context, c *mrtr.Call, req *mcp.CallToolRequest) {
 }
 
 func sampledByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
-	res, err := mrtr.Ask(ctx, c, mrtr.Sample("words", &mcp.CreateMessageWithToolsParams{}))
+	res, err := linear.Ask(ctx, c, mrtr.Sample("words", &mcp.CreateMessageWithToolsParams{}))
 	if err != nil {
 		return "", err
 	}
@@ -48,7 +50,7 @@ func sampledByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
 }
 
 func repliedByMrtr(ctx context.Context, c *mrtr.Call) (string, error) {
-	res, err := mrtr.Ask(ctx, c, mrtr.Reply(mrtr.Sample("words", &mcp.CreateMessageWithToolsParams{})))
+	res, err := linear.Ask(ctx, c, mrtr.Reply(mrtr.Sample("words", &mcp.CreateMessageWithToolsParams{})))
 	if err != nil || !res.Accepted() {
 		return "", err
 	}
@@ -71,7 +73,7 @@ func afterAnswer(c *mrtr.Call) string {
 }
 
 func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
-	res, err := mrtr.Ask(ctx, c, seatQuestion)
+	res, err := linear.Ask(ctx, c, seatQuestion)
 	if err != nil || res.Action != "accept" {
 		return "", err
 	}
@@ -80,9 +82,9 @@ func inEffect(ctx context.Context, c *mrtr.Call) (string, error) {
 	})
 }
 
-func inSteps(b *mrtr.Steps[string, string]) {
-	seat := mrtr.AskQuestion(b, "seat", seatQuestion)
-	b.End(func(_ context.Context, at *mrtr.At[string]) (string, error) {
+func inSteps(b *steps.List[string, string]) {
+	seat := steps.Always(b, seatQuestion)
+	b.End(func(_ context.Context, at *steps.At[string]) (string, error) {
 		res := seat.Of(at)
 		if res.Action != "accept" {
 			return "", errDeclined

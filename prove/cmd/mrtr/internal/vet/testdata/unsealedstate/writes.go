@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -39,7 +40,7 @@ func answered(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourc
 
 // That an answer fits its form does not keep the client from changing it.
 func judged(ctx context.Context, c *mrtr.Call) (*mcp.CallToolResult, error) {
-	res, err := mrtr.Ask(ctx, c, mrtr.ElicitRaw("place", &mcp.ElicitParams{Message: "Where?"}))
+	res, err := linear.Ask(ctx, c, mrtr.ElicitRaw("place", &mcp.ElicitParams{Message: "Where?"}))
 	if err != nil || res.Action != "accept" {
 		return nil, err
 	}
