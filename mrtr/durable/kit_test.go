@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -114,31 +113,7 @@ func serveTool(rt *mrtr.Runtime, h nativeHandler, opts *mrtr.HandlerOptions) *mc
 	return serveStyle(rt, mrtr.Native(h), opts)
 }
 
-// asking is a handler that asks one question and repeats its answer.
-func asking[T any](q mrtr.Question[T], say func(T) string) nativeHandler {
-	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		v, ok := mrtr.Answer(c, q)
-		if !ok {
-			return mrtr.Need(q), output{}, nil
-		}
-		return nil, output{say(v)}, nil
-	}
-}
-
-func itself(s string) string { return s }
-
 var units = mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...)
-
-// call runs "tool" to its end.
-func call(t testing.TB, client *wire.Client, answers wire.Answers) *wire.Outcome {
-	t.Helper()
-	// A requirement that fails in a handler ends its goroutine, and nobody answers.
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	out, err := client.Call(ctx, "tool", map[string]any{}, answers)
-	require.NoError(t, err)
-	return out
-}
 
 func said(t testing.TB, out *wire.Outcome, want string) {
 	t.Helper()
@@ -180,19 +155,6 @@ func effectOf(err error) string {
 		return ""
 	}
 	return effect.ToolErrorEffect()
-}
-
-// connectTo connects a client to a guarded handler on a runtime of its own.
-func connectTo(t testing.TB, h nativeHandler, opts *wire.Options) *wire.Client {
-	t.Helper()
-	rt, _ := newRuntime(t, nil)
-	return connect(t, serveTool(rt, h, nil), opts)
-}
-
-// play calls a guarded handler once, as a modern client.
-func play(t testing.TB, h nativeHandler, answers wire.Answers) *wire.Outcome {
-	t.Helper()
-	return call(t, connectTo(t, h, nil), answers)
 }
 
 // send makes one request.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -92,13 +91,6 @@ func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Rev
 // withStore is a runtime's options for a store in this process.
 func withStore(s store.Store, opts ...*durable.Options) *mrtr.Options {
 	return &mrtr.Options{Durable: durable.In(s, append(opts, nil)[0]), State: &statecodec.Options{Ephemeral: true}}
-}
-
-// eachStore runs a test with a store and without one.
-func eachStore(t *testing.T, name string, test func(t *testing.T, stored bool)) {
-	for _, stored := range []bool{true, false} {
-		t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) { test(t, stored) })
-	}
 }
 
 // storeIf is withStore of a new store, or options without one.

@@ -119,18 +119,6 @@ func underWay(send func() tripReply) <-chan tripReply {
 	return reply
 }
 
-// run takes a call to its end, answering with the questions' own keys.
-func (tool *tripTool) run() (last tripReply, rounds int) {
-	for last, rounds = tool.begin(), 1; last.err == nil && last.asks != nil; rounds++ {
-		responses := mcp.InputResponseMap{}
-		for _, key := range last.asks {
-			responses[key] = accept(key, key)
-		}
-		last = tool.round(context.Background(), "", last.state, responses)
-	}
-	return last, rounds
-}
-
 func accepting(before tripReply, value string) mcp.InputResponseMap {
 	responses := mcp.InputResponseMap{}
 	for _, key := range before.asks {
@@ -339,14 +327,6 @@ func asks(key string, did *deeds) func(context.Context, *tripAt) (mrtr.Question[
 	return func(context.Context, *tripAt) (mrtr.Question[string], error) {
 		did.note("question " + key)
 		return text(key), nil
-	}
-}
-
-// does makes the function of a doing step, whose value is v.
-func does[T any](key string, did *deeds, v T) func(context.Context, *tripAt, string) (T, error) {
-	return func(context.Context, *tripAt, string) (T, error) {
-		did.note("do " + key)
-		return v, nil
 	}
 }
 
