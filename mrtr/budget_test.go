@@ -3,15 +3,72 @@
 package mrtr_test
 
 import (
+	"context"
 	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 )
+
+// A call of two rounds through the tool's handler alone, without a transport, beside a handler
+// that does nothing with its state.
+
+type benchInput struct {
+	Location string `json:"location"`
+}
+
+type benchTool = mcp.ToolHandlerFor[benchInput, output]
+
+// bare trusts whatever comes back.
+func bare(_ context.Context, req *mcp.CallToolRequest, _ benchInput) (*mcp.CallToolResult, output, error) {
+	answer, ok := req.Params.InputResponses["units"].(*mcp.ElicitResult)
+	if !ok {
+		return &mcp.CallToolResult{RequestState: "s", InputRequests: benchAsk()}, output{}, nil
+	}
+	v, _ := answer.Content["units"].(string)
+	return nil, output{v}, nil
+}
+
+func benchAsk() mcp.InputRequestMap {
+	return mcp.InputRequestMap{"units": &mcp.ElicitParams{Mode: "form", Message: "Which units?", RequestedSchema: benchSchema}}
+}
+
+var benchSchema = json.RawMessage(`{"type":"object","properties":{"units":{"type":"string","enum":["metric","imperial"]}},"required":["units"]}`)
+
+func engine(b testing.TB, opts *mrtr.Options) benchTool {
+	rt, err := mrtr.New(opts)
+	require.NoError(b, err)
+	return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ benchInput) (*mrtr.IncompleteResult, output, error) {
+		v, ok := mrtr.Answer(c, units)
+		if !ok {
+			return mrtr.Need(units), output{}, nil
+		}
+		return nil, output{v}, nil
+	}), nil)
+}
+
+// twoRounds makes one call as a modern client does.
+func twoRounds(b testing.TB, h benchTool, meta mcp.Meta, arguments json.RawMessage) {
+	ctx := context.Background()
+	first := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool", Arguments: arguments}}
+	res, _, err := h(ctx, first, benchInput{})
+	if err != nil || len(res.InputRequests) != 1 {
+		b.Fatal(err, res)
+	}
+	second := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
+		Meta: meta, Name: "tool", Arguments: arguments, RequestState: res.RequestState,
+		InputResponses: mcp.InputResponseMap{"units": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}},
+	}}
+	_, out, err := h(ctx, second, benchInput{})
+	if err != nil || out.Said != "metric" {
+		b.Fatal(err, out)
+	}
+}
 
 // The engine adds few and small allocations to the two rounds of a call, beside those
 // of a handler that asks by hand. They do not depend on the machine. The race detector

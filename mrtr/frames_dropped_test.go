@@ -96,7 +96,7 @@ func (d *dropping) alone() bool {
 }
 
 func (d *dropping) stored() bool {
-	return strings.HasSuffix(d.memory, " store") && d.memory != "no store"
+	return isStoreForced() || strings.HasSuffix(d.memory, " store") && d.memory != "no store"
 }
 
 func (d *dropping) newTool(rt *mrtr.Runtime) *tripTool {

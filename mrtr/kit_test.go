@@ -292,8 +292,9 @@ func onForcedStore(t testing.TB, o mrtr.Options) mrtr.Options {
 var differsWithStore = map[string]string{
 	"TestAllocationGrowsEvenlyWithAnswers":          "a record of the round holds the answers too",
 	"TestOpenCallsTakeBoundedMemory":                "records of the rounds are in the same memory",
-	"TestDuplicatesWithoutAStore":                   "duplicates get the result of the first, see TestDuplicatesWithAStore",
-	"TestFramesHaveAFreshTokenEachRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
+	"TestDrainUnwindsTheRestWhereItsTimeIsUp":       "what an abandoned call did is undone by the store's time",
+	"TestAHeldHandlerThatIsLetGoIsUndone":           "what an abandoned call did is undone by the store's time",
+	"TestFramesAreFoundByTheirLastRound":            "a frame keeps its name while its round is asked again, and an old round has its result",
 	"TestFramesResumeOnceWhenTwoRetriesRace":        "of two answers to one round the second is refused, and not told that its frame is gone",
 	"TestIdemDependsOnTheAnswersBeforeTheEffect":    "a second answer to one round is refused",
 	"TestAnAnswerThatItsTypeRefusesInAFreshProcess": "a call that was ended by one answer cannot be completed by another",

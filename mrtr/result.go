@@ -57,16 +57,10 @@ func stopper[Out any](f resultFormat[Out]) func(any) Outcome {
 			return Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
 		}
 		r := &result[Out]{out: own}
-		var saved json.RawMessage
-		if err := guard(func() (err error) {
-			if err = f.complete(r); err == nil {
-				saved, _ = f.save(r)
-			}
-			return err
-		}); err != nil {
+		if err := guard(func() error { return f.complete(r) }); err != nil {
 			return Outcome{Err: safeError(err)}
 		}
-		return Outcome{Value: r, Stopped: true, saved: saved}
+		return Outcome{Value: r, Stopped: true}
 	}
 }
 

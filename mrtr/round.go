@@ -189,7 +189,11 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	stop := (*stopped)(nil)
 	if errors.As(err, &stop) && !free {
 		if o := r.outcome().outcome(); len(o.unknown)+len(o.kept) == 0 {
-			return r.target.stopped(stop.out)
+			o := r.target.stopped(stop.out)
+			if r.keeps && o.Err == nil {
+				_ = guard(func() error { r.target.keep(&o); return nil })
+			}
+			return o
 		}
 		err = &Error{Reason: NotUndone}
 	}
@@ -298,7 +302,7 @@ func (r *round) advance() (Outcome, error) {
 // author's methods may panic.
 func (r *round) complete(value any) (o Outcome) {
 	if o.Value = value; r.keeps {
-		o.saved, _ = r.target.save(value)
+		r.target.keep(&o)
 	}
 	return o
 }

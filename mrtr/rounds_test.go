@@ -77,24 +77,6 @@ var rounds = []struct {
 	{"10 rounds that ask", wondering(10), 10, "Stopped: more than 9 rounds of questions in one call."},
 }
 
-func TestRoundsAreBounded(t *testing.T) {
-	for _, c := range rounds {
-		t.Run(c.explanation, func(t *testing.T) {
-			out := play(t, c.handler, wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }})
-			require.Equal(t, c.requests, out.Rounds)
-			require.Equal(t, c.text != "", out.IsError)
-			if c.text == "" {
-				said(t, out, "done")
-				return
-			}
-			require.Equal(t, c.text, out.Text)
-			for _, reply := range out.Replies[:out.Rounds-1] {
-				require.Equal(t, "input_required", reply.ResultType)
-			}
-		})
-	}
-}
-
 // go-sdk's own client gives up where we stop: never before.
 func TestRoundsAreBoundedBeforeTheClientGivesUp(t *testing.T) {
 	for _, version := range []string{"", wire.Legacy} {

@@ -2,90 +2,13 @@ package mrtr_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
-
-// payingInSteps asks for a yes to q, then asks whom to notify, and pays. With early
-// the payment is the step right after the yes.
-func payingInSteps(t *testing.T, did *deeds, early bool, q func() mrtr.Question[bool]) tripStyle {
-	var list tripSteps
-	sure := steps.Ask(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return q(), nil })
-	pay := func(context.Context, *tripAt, string) (string, error) {
-		did.note("pay")
-		return "paid", nil
-	}
-	if early {
-		steps.Do(&list, "pay", pay)
-	}
-	steps.Always(&list, text("notify"))
-	if !early {
-		steps.Do(&list, "pay", pay)
-	}
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-		return tripOut{Plan: fmt.Sprint(sure.Of(at))}, nil
-	})
-	return mustBuild(t, &list)
-}
-
-// yesTo accepts a confirmation.
-func yesTo(key string) mcp.InputResponseMap {
-	return mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: true}}}
-}
-
-// A yes to one question is not a yes to another that a deployment, or a price that
-// changed, put in its place. In the other styles Confirm is held in the same way.
-func TestStepsHoldAYesAgainstItsQuestion(t *testing.T) {
-	ten := func() mrtr.Question[bool] { return mrtr.Confirm("sure", "Pay $10?") }
-	thousand := func() mrtr.Question[bool] { return mrtr.Confirm("sure", "Pay $1000?") }
-	for _, test := range []struct {
-		explanation string
-		early       bool // the payment follows the yes
-		asksAgain   bool // the answer reaches the new question
-		paid        int
-	}{
-		{"answered before the deployment", false, false, 0},
-		{"acted upon before the deployment", true, false, 1},
-		{"answered after the deployment", true, true, 1},
-	} {
-		for _, version := range []string{"v1", "v2"} {
-			t.Run(test.explanation+"/"+version, func(t *testing.T) {
-				var did deeds
-				one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, test.early, ten), "v1")
-				two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, test.early, thousand), version)
-				asked := one.begin()
-				if test.asksAgain {
-					asked = two.round(t.Context(), "", asked.state, yesTo("sure"))
-					require.Equal(t, []string{"sure"}, asked.asks, "the other question is asked for its own yes")
-					require.Zero(t, did.count("pay"))
-					one = two
-				}
-				asked = one.round(t.Context(), "", asked.state, yesTo("sure"))
-				require.Equal(t, []string{"notify"}, asked.asks)
-				last := two.answer(asked, "x")
-				if test.asksAgain {
-					require.Equal(t, "true", last.plan)
-				} else {
-					require.Contains(t, ended(t, last.err, mrtr.Diverged).Detail, `question "sure" is not worded as it was`)
-				}
-				require.Equal(t, test.paid, did.count("pay"))
-			})
-		}
-	}
-	t.Run("no longer asked", func(t *testing.T) {
-		var did deeds
-		one := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, ten), "")
-		two := newTrip(newTripRuntime(t, nil), payingInSteps(t, &did, false, func() mrtr.Question[bool] { return mrtr.Known(true) }), "")
-		asked := one.round(t.Context(), "", one.begin().state, yesTo("sure"))
-		require.Contains(t, ended(t, two.answer(asked, "x").err, mrtr.Diverged).Detail, `question "sure" is no longer asked`)
-	})
-}
 
 // The form of a step's value is part of the list.
 func TestStepsNoticeAChangedShape(t *testing.T) {

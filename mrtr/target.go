@@ -205,7 +205,7 @@ func (t *target) goesOn(left history) bool {
 // Goes implements [Recorder]: somebody goes on with the handler, or to undo its effects.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
-// Write implements [Recorder]. Every request gets an outcome as the record is read.
+// Write implements [Recorder].
 func (t *target) Write(o Outcome) ([]byte, Outcome) {
 	var failed json.RawMessage
 	switch {
@@ -221,15 +221,20 @@ func (t *target) Write(o Outcome) ([]byte, Outcome) {
 	w.Raw("error", failed)
 	w.Raw("result", o.saved)
 	w.Flag("stopped", o.Stopped)
-	b := w.End()
-	if o.Value == nil {
-		return b, o
+	return w.End(), o
+}
+
+// keep puts the value as every request is to get it in place of that of an outcome. One that
+// cannot be read back goes out once, as it is. It is called in a guard: the author's methods may
+// panic.
+func (t *target) keep(o *Outcome) {
+	saved, err := t.save(o.Value)
+	if err != nil {
+		return
 	}
-	read := t.Read(b)
-	if read.Err != nil { // it cannot be read back
-		return nil, o
+	if back, err := t.load(saved); err == nil {
+		o.Value, o.saved = back, saved
 	}
-	return b, read
 }
 
 // Read implements [Recorder].
@@ -250,8 +255,8 @@ func (t *target) Read(b []byte) (o Outcome) {
 		}
 		o.Err = f.Err()
 	case value != nil:
-		if o.Value, o.Err = t.load(value); o.Err != nil {
-			o.Err = &Error{Reason: ResultNotKept}
+		if guard(func() (err error) { o.Value, err = t.load(value); return err }) != nil {
+			return Outcome{Err: &Error{Reason: ResultNotKept}}
 		}
 	}
 	return o

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -151,4 +152,86 @@ func TestCloseIsBoundedWithAStore(t *testing.T) {
 		close(release)
 		time.Sleep(time.Minute)
 	})
+}
+
+// A key is replaced at three instances, one after the other and in three phases, while 200
+// calls are under way between them: none is lost, and none has its effect twice. A coroutine
+// stays with the instance that holds it.
+func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
+	const calls, instances = 200, 3
+	older, newer := keys(2)[0], keys(2)[1]
+	phases := [][]statecodec.Key{{older, newer}, {newer, older}, {newer}}
+	require.Len(t, duplicateStyles, 6)
+	for _, style := range duplicateStyles {
+		t.Run(style.name, func(t *testing.T) {
+			var did deeds
+			memory := store.NewMemory(nil)
+			var rings []*statecodec.Keyring
+			var tools []*tripTool
+			for range instances {
+				ring, err := statecodec.NewKeyring(older)
+				require.NoError(t, err)
+				rings = append(rings, ring)
+				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(newInstance(memory, ""), nil), State: &statecodec.Options{Keyring: ring}})
+				tools = append(tools, newTrip(rt, style.style(t, &did), ""))
+			}
+			type asked struct {
+				tripReply
+				by *tripTool
+			}
+			var open []asked // the calls that wait for an answer
+			begun, ended := 0, 0
+			at := func() *tripTool { return tools[(begun+ended)%instances] }
+			goOn := func(n int) {
+				for range n {
+					next, to := open[0], at()
+					if style.name == "coroutine" {
+						to = next.by
+					}
+					reply := to.answer(next.tripReply, map[string]string{"seat": "window", "pay": "yes"}[next.asks[0]])
+					require.NoError(t, reply.err)
+					if open = open[1:]; reply.asks != nil {
+						open = append(open, asked{reply, to})
+						continue
+					}
+					require.Equal(t, paidOnce, reply)
+					ended++
+				}
+			}
+			for p, keys := range phases {
+				if p == len(phases)-1 {
+					goOnUntil := len(open)
+					for ; goOnUntil > 0; goOnUntil = len(open) { // until the last state of the old key is used
+						goOn(goOnUntil)
+					}
+				}
+				for _, ring := range rings {
+					for range calls / len(phases) / instances {
+						tool := at()
+						reply := tool.begin()
+						require.NoError(t, reply.err)
+						open = append(open, asked{reply, tool})
+						begun++
+					}
+					goOn(len(open) / 2)
+					if p < len(phases)-1 {
+						require.NoError(t, ring.Replace(keys...))
+					}
+					goOn(len(open) / 2)
+				}
+				if p == len(phases)-1 {
+					for _, ring := range rings {
+						require.NoError(t, ring.Replace(keys...))
+					}
+				}
+			}
+			for len(open) > 0 {
+				goOn(len(open))
+			}
+			require.Equal(t, begun, ended)
+			require.GreaterOrEqual(t, begun, calls*9/10)
+			require.Equal(t, begun, did.count("paid"))
+			require.Equal(t, begun, did.count("held"))
+		})
+	}
 }

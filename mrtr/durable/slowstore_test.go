@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -305,4 +306,36 @@ func TestOperationsOfARound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that fails under an effect refuses a round that has begun: the text does not say
+// that it has not.
+func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
+	s := newHookedStore()
+	s.scope = store.Machine
+	opts := withStore(s)
+	opts.State = nil // the shared key
+	rt := newTripRuntime(t, opts)
+	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
+		ask(st, text("q"))
+		once(st, "first", func(context.Context, string) (string, error) {
+			var noted atomic.Bool // that the other begins
+			s.on(func(operation) error {
+				if noted.CompareAndSwap(false, true) {
+					return errors.New("down")
+				}
+				return nil
+			})
+			return "", nil
+		})
+		once(st, "second", func(context.Context, string) (string, error) { return "", nil })
+		return tripOut{}, nil
+	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
+	asked := tool.begin()
+	require.NoError(t, asked.err)
+	const again = "the server cannot remember it now. Send the same request again."
+	require.Equal(t, "This request was not completed: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
+	require.NoError(t, tool.answer(asked, "x").err)
+	s.fail(errors.New("down"))
+	require.Equal(t, "This request was not begun: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
 }
