@@ -276,7 +276,7 @@ func ExampleRuntime_Erase() {
 	_, said := round(handler, state, "metric")
 	fmt.Println(said)
 	// Output:
-	// 1 <nil>
+	// 2 <nil>
 	// This round was completed before, and its result was not kept: do not call the tool again without checking.
 }
 

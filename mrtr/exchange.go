@@ -43,11 +43,14 @@ const (
 	resourcesRead = "resources/read"
 )
 
+// idLen is the length of an identifier.
+const idLen = 32
+
 // newID makes an identifier that nobody can guess.
 func newID() string {
-	var b [16]byte
+	var b [idLen / 2]byte
 	rand.Read(b[:]) // never fails: it ends the process instead
-	var text [32]byte
+	var text [idLen]byte
 	hex.Encode(text[:], b[:])
 	return string(text[:])
 }

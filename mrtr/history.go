@@ -51,6 +51,7 @@ const (
 	Released EntryKind = "released" // a held handler was let go, and its call goes on without it
 	GaveUp   EntryKind = "gave up"  // a held handler was let go, and its call with it
 	Panicked EntryKind = "panicked" // a handler that nobody waits for any more
+	Split    EntryKind = "split"    // a branch becomes a call of its own; its Key is the call that it was of
 	Hidden   EntryKind = "hidden"   // [Runtime.HideUnaskable] left a tool out of a tools/list
 )
 

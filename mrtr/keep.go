@@ -39,7 +39,37 @@ type Turn struct {
 	Noted       bool          // the round writes its effects down from the start
 	Since       time.Time     // when the answers came, where that decides about one of them
 	Handler     Recorder
+	Branch      string // names the states of the call that this request has one of
+	Shared      bool   // its questions had gone out when the branch began
+	First       *First // of a turn with which its call begins; nil for any other
 }
+
+// First is what a Keeper has to know of a turn with which a call begins. All first requests that
+// mean the same name the same turn, and one of them begins the call: with its first effect, or with
+// its questions. The others join it, and get the questions.
+type First struct {
+	Call string // the id that its effects are under
+	// Keyed: the client has a key for the call, so every request with that is the one call, to
+	// its end and after. Its turn is claimed before it runs.
+	Keyed bool
+	// Next names the turn that goes on from an outcome of the call, and when no state asks for
+	// that any more. It is false of an outcome with which the call is over. Held reports whether
+	// that turn, if nobody has claimed it, finds what it goes on with.
+	Next func(outcome []byte) (turn string, until time.Time, ok bool)
+	Held func(outcome []byte) bool
+}
+
+// The errors with which a Keeper has a round go another way.
+var (
+	// ErrSplit: another branch of the call has answered its questions, so this branch is a call
+	// of its own.
+	ErrSplit = errors.New("mrtr: another branch has the turn")
+	// ErrElsewhere, of Notes.Begun: an equal request has begun the call, so this run of its first
+	// round is over.
+	ErrElsewhere = errors.New("mrtr: an equal request has begun this call")
+	// ErrBeginAgain: the call has not begun, and the Keeper has another mark for it now.
+	ErrBeginAgain = errors.New("mrtr: the mark of the call has changed")
+)
 
 // Recorder reads and writes the records of a handler whose rounds are kept.
 type Recorder interface {
@@ -56,9 +86,10 @@ type Recorder interface {
 // Notes are how a round that runs writes down its effects.
 type Notes interface {
 	// Left are the effects of an earlier run that was cut off, or let go of the turn. CutOff
-	// reports whether it was cut off.
+	// reports whether it was cut off. Call is the id that the effects of a first turn are under.
 	Left() []byte
 	CutOff() bool
+	Call() string
 	// Since is that of the Turn which was claimed first.
 	Since() time.Time
 	// Begun writes down the effects of the round, one of which is about to begin. With an
@@ -95,12 +126,30 @@ type Outcome struct {
 	Repeated bool
 	// Orphaned: the client has left, and the round goes on without it. A Keeper says so too.
 	Orphaned bool
+	// Joins is where the call stands whose questions these are, if another branch of it ran the
+	// round.
+	Joins *Joins
+	// Extend names records of the call that have to live longer from now on.
+	Extend *Extend
 	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
 	Free bool
 	Left []byte
 
 	asks  []pending       // those of Token, where they are known
 	saved json.RawMessage // Value as it is kept; nil where it cannot be
+}
+
+// Joins is where a call stands that a first request joins: Seen turns had their questions, and its
+// states open Until then. For a later request it says nothing.
+type Joins struct {
+	Seen  int
+	Until time.Time
+}
+
+// Extend names records that have to live until a time.
+type Extend struct {
+	Names []string
+	Until time.Time
 }
 
 // RefusedPart is the part of a request for which it was refused.
@@ -128,6 +177,7 @@ type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }
 func (noNotes) CutOff() bool                { return false }
+func (noNotes) Call() string                { return "" }
 func (noNotes) Since() time.Time            { return time.Time{} }
 func (noNotes) Begun(context.Context) error { return nil }
 func (noNotes) Ended()                      {}

@@ -100,14 +100,15 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	return err
 }
 
-// writesDown reports whether the beginning of an effect is written down. Where a run that is
-// cut off is never gone on with, only an effect that can be checked is, and then every
+// writesDown reports whether the beginning of an effect is written down: in the first round of a
+// call always, since whoever repeats its request enters the handler from its top. Later, where a
+// run that is cut off is never gone on with, only an effect that can be checked is, and then every
 // effect after it: whoever finds the notes has to know all that was open.
 func (l *ledger) writesDown(e *entry) bool {
 	if l.notes == nil {
 		return false
 	}
-	if l.target.noted() || e.checks {
+	if l.target.noted() || l.st.until == 0 || e.checks {
 		return true
 	}
 	l.mu.Lock()
@@ -296,7 +297,7 @@ func (l *ledger) describe() Round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Round{
-		Call: l.st.id, Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
+		Call: l.st.id, Intent: l.st.intent(), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
 		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
 		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
 	}

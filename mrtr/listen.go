@@ -35,6 +35,7 @@ type Tracer interface {
 // Round describes a round for a Listener.
 type Round struct {
 	Call       string // the call's id; "" before its state has opened
+	Intent     string // all calls that could be one have the same; "" for one that is a call of its own
 	Number     int
 	Method     string // tools/call, prompts/get, resources/read
 	Name       string // of the tool or prompt, or the resource's address

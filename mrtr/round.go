@@ -7,15 +7,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/stack"
 )
 
 // serve takes one request from the state that came in to the outcome that goes out.
 func (r *round) serve(ctx context.Context) (o Outcome) {
 	if err := r.open(ctx); err != nil {
-		r.st, r.rejected.Err, r.life = state{}, err, ctx
-		r.endedWith(ctx, r.rejected)
-		return r.rejected
+		if r.rejected != nil {
+			o = *r.rejected
+		}
+		r.st, o.Err, r.life = state{}, err, ctx
+		r.endedWith(ctx, o)
+		return o
 	}
 	start, err := r.offerTask(ctx)
 	if start || err != nil {
@@ -26,9 +30,9 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 	o = r.play(ctx)
 	if o.Repeated {
 		r.reportAnswers(HowRepeated)
-		r.leave(true)
+		r.leave(r.intent == nil) // else it has run here, for nothing
 	}
-	if (!r.keeps || o.Repeated || o.Refused != "") && !o.Orphaned {
+	if (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || o.Refused != "") && !o.Orphaned {
 		r.endedWith(ctx, o)
 	}
 	return o
@@ -49,7 +53,7 @@ func (r *round) play(ctx context.Context) Outcome {
 		o, _ := r.suspend(false)
 		return o
 	}
-	if !r.st.isKept() || r.begins || r.over != nil && isProtocolError(r.over) {
+	if !r.st.isKept() || r.begins && r.intent == nil || r.over != nil && isProtocolError(r.over) {
 		return r.run(ctx, noNotes{}, r.over)
 	}
 	return r.keep(ctx)
@@ -82,6 +86,9 @@ func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 		r.st.round++
 		r.asOf = since
 		r.judgeAll(ctx)
+		if r.known != nil {
+			r.split()
+		}
 	}
 }
 
@@ -91,8 +98,19 @@ func (r *round) keep(ctx context.Context) Outcome {
 	for {
 		o, err := r.target.rt.keeper.Keep(ctx, r.turn(r.over), r.runKept)
 		switch {
+		case err == nil && o.Joins != nil:
+			if err := r.join(&o); err != nil {
+				return Outcome{Err: err, Refused: RefusedRound, Why: "the questions of its call cannot be sealed", Cause: err}
+			}
+			return o
 		case err == nil:
 			return o
+		case errors.Is(err, ErrSplit):
+			r.split()
+		case errors.Is(err, ErrBeginAgain):
+			if err := r.beginKept(ctx); err != nil {
+				return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
+			}
 		case r.over == nil && endOf(ctx) != nil: // it came before the round had begun
 			r.ends = endOf(ctx)
 			r.over, ctx = r.ends, context.WithoutCancel(ctx)
@@ -104,12 +122,35 @@ func (r *round) keep(ctx context.Context) Outcome {
 
 // runKept may go on when its request has left: from here on the round is the Keeper's.
 func (r *round) runKept(ctx context.Context, n Notes) Outcome {
+	if r.entered {
+		r.again()
+	}
+	if own := n.Call(); own != "" {
+		r.locked(func() { r.st.id = own })
+	}
 	r.judgeAgain(ctx, n.Since())
 	o := r.run(ctx, n, r.over)
-	if !errors.Is(r.isGiven(), errGivenUp) { // which has told
+	given := r.isGiven()
+	if r.intent != nil {
+		if r.intent.untold = n.Call() == ""; r.intent.untold { // it may yet be another request's
+			return o
+		}
+	}
+	if !errors.Is(given, errGivenUp) && !errors.Is(given, ErrElsewhere) { // the one has told, the other is no end
 		r.endedWith(ctx, o)
 	}
 	return o
+}
+
+// again takes back a first run that has done nothing, for another one that goes on with what an
+// equal request has done.
+func (r *round) again() {
+	r.leave(false)
+	r.locked(func() {
+		r.st = state{id: r.st.id, round: 1, version: r.st.version, style: r.st.style, trace: r.st.trace, mark: r.st.mark, line: r.st.line}
+		r.given, r.fresh, r.ledger.open, r.running, r.refused, r.entered = nil, nil, nil, nil, false, false
+		r.local, r.park = nil, nil
+	})
 }
 
 var errGivenUp = errors.New("the handler did not end with its context")
@@ -118,7 +159,7 @@ var errGivenUp = errors.New("the handler did not end with its context")
 // on with them.
 func (r *round) GiveUp(why string) Outcome {
 	r.give(errGivenUp)
-	o := r.target.cutShort(r.Left(), why)
+	o := r.cutShort(why)
 	if !o.Free {
 		r.undo(r.life, r.target.undos, o.Err)
 		r.locked(func() {
@@ -145,7 +186,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.reportAnswers("")
 	var err error
 	switch {
-	case n.CutOff() && len(r.st.pending) == 0 && !r.target.goesOn(left): // its handler was entered
+	case n.CutOff() && len(r.st.pending) == 0 && r.intent == nil && !r.target.goesOn(left): // its handler was entered
 		err = &Error{Reason: OutcomeUnknown}
 	case over != nil:
 		err = over
@@ -171,7 +212,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	}
 	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
-		o := r.target.cutShort(r.Left(), why)
+		o := r.cutShort(why)
 		if o.Free {
 			r.leave(false)
 			return o
@@ -234,9 +275,9 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	switch {
 	case r.st.isKept() && !r.keeps && !r.begins:
 		return true // the request ends, and its turn was not taken
-	case !r.keeps, endOf(ctx) != nil, r.outcome().hasStopped(), !r.target.replays && r.target.holds && r.entered:
+	case !r.keeps, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
-	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.target.again || r.target.cancel):
+	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
 		return true
 	}
 	var e *Error
@@ -256,6 +297,19 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	return errors.As(err, &misused) && misused != errExited || errors.As(err, &retry) && retry.ToolErrorRetryable()
 }
 
+// runsAgain reports whether the handler may run again that was cut off.
+func (r *round) runsAgain() bool { return r.intent != nil || r.target.again || r.target.cancel }
+
+// cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
+// its context. One that wrote down what it does is free for the next request. Of any other nobody
+// knows all that it has done, and it must not run again.
+func (r *round) cutShort(why string) Outcome {
+	if r.runsAgain() {
+		return Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: r.Left()}
+	}
+	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
+}
+
 // advance enters the handler until it completes, or needs an answer that it does not have. It
 // enters again at once where nobody has to be asked: each question got its default, or is
 // lenient.
@@ -265,7 +319,11 @@ func (r *round) advance() (Outcome, error) {
 	}
 	limit := r.maxAsks()
 	r.locked(func() { r.entered = true })
-	p := r.first.begin(&r.ledger)
+	p := &r.first
+	if p.at.Load() != nil { // it ran before
+		p = new(Pass)
+	}
+	p.begin(&r.ledger)
 	for range limit + 1 {
 		need, value, err := r.handler.enter(r.life, p)
 		p = p.current()

@@ -58,6 +58,14 @@ type Options struct {
 	// the first time and has no effect twice: durable.In(store, nil). docs/what-can-happen-twice.md
 	// tells all that is promised. The rounds of legacy clients need none.
 	Durable Durability
+	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable, and
+	// one principal is one caller: if many users share a token, an equal request of one shows the
+	// question of another.
+	Same SamePolicy
+	// SameKey is the key that a client has for a call, "" for none; [KeyFromClient] if nil. All
+	// requests of one principal with one key are one call, to its end and for a day after. That
+	// of a caller who is not known counts if it has at least 16 bytes.
+	SameKey func(ctx context.Context, req mcp.Request) string
 	// Listener hears of all calls: see package observe.
 	Listener Listener
 }
@@ -101,9 +109,11 @@ type Runtime struct {
 	limits    Limits
 	state     statecodec.Options
 	codec     sealer
+	intents   *statecodec.Codec
 	audience  string
 	legacy    LegacyPolicy
 	unaskable UnaskablePolicy
+	same      SamePolicy
 	bridge    *sse.BridgeOptions
 	keeper    Keeper
 	listener  Listener
@@ -139,13 +149,14 @@ func New(opts *Options) (*Runtime, error) {
 	if err := cmp.Or(
 		inherit(&o.Legacy, LegacyBridge, LegacyPassThrough, "Options.Legacy"),
 		inherit(&o.Unaskable, UnaskableRefuse, UnaskableDefaults, "Options.Unaskable"),
+		inherit(&o.Same, SameWaiting, SameWaiting, "Options.Same"),
 		o.check(),
 		o.Limits.resolve(),
 	); err != nil {
 		return nil, err
 	}
 	rt := &Runtime{
-		opts: o, limits: o.Limits, audience: o.Audience, legacy: o.Legacy, unaskable: o.Unaskable,
+		opts: o, limits: o.Limits, audience: o.Audience, legacy: o.Legacy, unaskable: o.Unaskable, same: o.Same,
 		bridge: o.bridge(), listener: o.Listener,
 	}
 	if o.State != nil {
@@ -160,7 +171,10 @@ func New(opts *Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	rt.codec = codec.For("request_state")
+	rt.codec, rt.intents = codec.For("request_state"), codec.For("intent")
+	if rt.opts.SameKey == nil {
+		rt.opts.SameKey = KeyFromClient
+	}
 	rt.longestTTL.Store(int64(rt.StateTTL()))
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
 	if o.Durable != nil {
@@ -308,19 +322,22 @@ func (rt *Runtime) lastUse(until time.Time) time.Time { return until.Add(2*rt.Sk
 // runs its record stays, and the error says so: try again when it has ended.
 func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
 	eraser, ok := rt.keeper.(interface {
-		Erase(ctx context.Context, names []string, expires time.Time) (int, error)
+		Erase(ctx context.Context, call string, names []string, expires time.Time) (int, error)
 	})
 	if !ok {
 		return 0, misuse("Erase: the runtime has no store")
 	}
 	var names []string
 	rt.audiences.Range(func(audience, _ any) bool {
+		if of := (&state{id: call}).intent(); of != "" {
+			names = append(names, firstName(audience.(string), principal, of))
+		}
 		for turn := range rt.limits.MaxRounds + 4 {
 			names = append(names, turnName(audience.(string), principal, call, turn))
 		}
 		return true
 	})
-	return eraser.Erase(ctx, names, rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))))
+	return eraser.Erase(ctx, call, names, rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))))
 }
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. From now

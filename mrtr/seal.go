@@ -37,7 +37,10 @@ func (r *round) open(ctx context.Context) (err error) {
 		}
 		r.begins = true
 		r.st = state{id: newID(), round: 1, version: t.version, style: t.print}
-		return r.beginKept(ctx)
+		if err := r.beginKept(ctx); err != nil {
+			return err
+		}
+		return r.mean(ctx)
 	}
 	return r.takeUp()
 }
@@ -97,7 +100,7 @@ func (r *round) unseal(token string) (st state, err error) {
 
 // reject notes for the listener why a request is refused, and returns the error for its client.
 func (r *round) reject(part RefusedPart, why string, cause, err error) error {
-	r.rejected = Outcome{Refused: part, Why: why, Cause: cause}
+	r.rejected = &Outcome{Refused: part, Why: why, Cause: cause}
 	return err
 }
 
@@ -123,6 +126,7 @@ func (r *round) suspend(ran bool) (_ Outcome, err error) {
 	if r.st.asked++; r.st.asked > r.maxAsks() {
 		return fail(tooManyRounds(r.maxAsks()))
 	}
+	was := r.st.line
 	if ran {
 		r.nextTurn()
 		r.st.frame = ""
@@ -143,7 +147,9 @@ func (r *round) suspend(ran bool) (_ Outcome, err error) {
 		}
 	}
 	r.tellTask(asks)
-	return Outcome{Token: token, asks: asks}, nil
+	o := Outcome{Token: token, asks: asks}
+	o.Extend = r.extend(was)
+	return o, nil
 }
 
 // asks are the questions that go out. A held handler may be let go of at once, and its round
@@ -164,6 +170,7 @@ func (r *round) nextTurn() {
 	}
 	_, ttl := r.states()
 	r.st.until = time.Now().Add(ttl).UnixMilli()
+	r.keepLonger()
 }
 
 // states is what seals the states of this round, and how long they open.
@@ -182,6 +189,11 @@ func (r *round) seal() (string, error) {
 	if r.st.style = r.target.print; r.begins && r.st.round == 0 {
 		r.st.style = ""
 	}
+	return r.sealAsIs()
+}
+
+// sealAsIs seals the state with the version and the style that it has.
+func (r *round) sealAsIs() (string, error) {
 	p := digest.NewBuffer()
 	defer p.Release()
 	r.mu.Lock() // a held handler may be let go of at once, and ends its effects
@@ -220,12 +232,24 @@ func (r *round) binding() statecodec.Binding {
 // turn names this round for the Keeper. over is the error by which the call ends without its
 // handler.
 func (r *round) turn(over error) Turn {
-	t, until := r.target, time.UnixMilli(r.st.until)
+	if r.intent != nil {
+		return r.firstTurn()
+	}
+	t, line := r.target, r.st.lineage()
 	return Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
-		Fingerprint: r.fingerprint(over), Expires: t.rt.lastUse(until), Within: t.within, Cancel: t.cancel,
-		Noted: t.noted(), Since: r.asOf, Handler: t,
+		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
+		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
 	}
+}
+
+// expires is when the record of this turn may be forgotten.
+func (r *round) expires() time.Time {
+	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
+	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
+		return keeps
+	}
+	return last
 }
 
 // fingerprint identifies the answers of a round as they came: their meaning, however they are
@@ -260,10 +284,20 @@ func (r *round) fingerprint(over error) string {
 
 // turnName names the record of a turn: nobody but the call's sender gets at it.
 func turnName(audience, principal, call string, turn int) string {
-	var sender, text [128]byte
-	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
-	name := append(append(append(append(text[:0], owner[:]...), '.'), call...), '.')
+	var text [128]byte
+	name := append(append(appendOwner(text[:0], audience, principal), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
+}
+
+// firstName names the record of the first turn of the calls with an intent.
+func firstName(audience, principal, intent string) string {
+	return string(append(append(appendOwner(nil, audience, principal), intent...), ".first"...))
+}
+
+func appendOwner(name []byte, audience, principal string) []byte {
+	var sender [128]byte
+	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
+	return append(append(name, owner[:]...), '.')
 }
 
 // requests are those of the questions of an outcome.
@@ -333,12 +367,14 @@ type round struct {
 	ledger
 	handler enterer
 
-	begins   bool  // the call begins with this request
-	keeps    bool  // the Keeper has the round
-	ends     error // by which its request ends the call
-	over     error // by which its answers, or its request, end the call before the handler is entered
+	begins   bool    // the call begins with this request
+	intent   *intent // of a first request, where others may mean the same
+	known    *known  // of a branch that became a call of its own
+	keeps    bool    // the Keeper has the round
+	ends     error   // by which its request ends the call
+	over     error   // by which its answers, or its request, end the call before the handler is entered
 	first    Pass
-	rejected Outcome // of a request that was refused
+	rejected *Outcome // of a request that was refused
 }
 
 func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }

@@ -27,11 +27,37 @@ type state struct {
 	mark    string // the Keeper's, "" for a call that is not kept
 	turn    int    // which the next round that enters the handler, or ends the call, takes
 	until   int64  // in Unix milliseconds, the end of every state that asks for the turn
+
+	line *lineage // of a call that others may join, nil for any other
+}
+
+// lineage is what the states of one branch of a call have in common.
+type lineage struct {
+	branch string // "" for those of the request that began the call
+	seen   int    // the turns whose questions had gone out when the branch began
+	keeps  int64  // in Unix milliseconds, until when the records of the earlier turns live at least
+	keyed  bool   // its client has a key for the call
+}
+
+// lineage is that of the state, with which others may do as they like.
+func (st *state) lineage() lineage {
+	if st.line == nil {
+		return lineage{}
+	}
+	return *st.line
 }
 
 // isKept reports whether a Keeper keeps the rounds of the call. That is decided in the first
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
+
+// intent is the name that all calls have which could be this one, "" if there are none.
+func (st *state) intent() string {
+	if len(st.id) <= idLen {
+		return ""
+	}
+	return st.id[:intentLen]
+}
 
 // isReplaced reports whether another version of the handler than this one served an earlier round.
 func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" }
@@ -116,6 +142,12 @@ func (st *state) appendTo(b []byte) []byte {
 	w.Text("mark", st.mark)
 	w.Number("turn", st.turn)
 	w.Number("until", int(st.until))
+	if l := st.line; l != nil {
+		w.Text("branch", l.branch)
+		w.Number("seen", l.seen)
+		w.Number("keeps", int(l.keeps))
+		w.Flag("keyed", l.keyed)
+	}
 	return w.End()
 }
 
@@ -138,6 +170,10 @@ func readState(b []byte) (st state, ok bool) {
 		}
 	}
 	st.mark, st.turn, st.until = r.Text("mark"), r.Number("turn"), int64(r.Number("until"))
+	if l := (lineage{r.Text("branch"), r.Number("seen"), int64(r.Number("keeps")), r.Flag("keyed")}); l != (lineage{}) {
+		st.line = new(lineage)
+		*st.line = l
+	}
 	return st, r.End() && st.id != "" && st.round >= 0
 }
 

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"hash/maphash"
 	"runtime/debug"
@@ -10,8 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/mrtr-go/sdk/internal/jsontext"
+
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 )
@@ -42,6 +44,10 @@ type HandlerOptions struct {
 	StateTTL time.Duration
 	// Unstored serves the calls of this handler as without a [Keeper].
 	Unstored bool
+	// Same decides which first requests mean one call, and SameKey names the call that a
+	// client's key stands for; those of the Options if zero.
+	Same    SamePolicy
+	SameKey func(ctx context.Context, req mcp.Request) string
 	// Interrupted says what becomes of a round whose instance died while it ran, when the same
 	// request comes again. It needs a Keeper.
 	Interrupted Interrupted
@@ -81,6 +87,8 @@ type target struct {
 	ownAudience bool   // HandlerOptions name it
 	needs       needs
 	unstored    bool
+	same        SamePolicy
+	sameKey     func(ctx context.Context, req mcp.Request) string
 	again       bool // a round that was cut off runs again
 	cancel      bool
 	within      time.Duration // of a round that is kept
@@ -116,6 +124,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if err = cmp.Or(err,
 		inherit(&o.Legacy, rt.legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
 		inherit(&o.Unaskable, rt.unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Same, rt.same, SameWaiting, "HandlerOptions.Same"),
 		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
 		checkUndos(s.Undos), o.Task.check(),
 	); err != nil {
@@ -131,10 +140,13 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	}
 	t := &target{
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
-		audience: rt.audience, needs: needs, unstored: o.Unstored, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
+		audience: rt.audience, needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
 		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
 		save: saver(format), load: loader(format), stopped: stopper(format),
+	}
+	if t.sameKey == nil {
+		t.sameKey = rt.opts.SameKey
 	}
 	if l := s.legacy; l != nil && l.Leave != nil {
 		modern := t.leave
@@ -265,16 +277,6 @@ func (t *target) Read(b []byte) (o Outcome) {
 // Cut implements [Recorder].
 func (t *target) Cut(left []byte) Outcome {
 	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
-}
-
-// cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
-// its context. One that wrote down what it does is free for the next request. Of any other nobody
-// knows all that it has done, and it must not run again.
-func (t *target) cutShort(left []byte, why string) Outcome {
-	if t.again || t.cancel {
-		return Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: left}
-	}
-	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }
 
 // registrations remember which handler serves a name. A state is bound to the method and the

@@ -126,6 +126,20 @@ func (c *Codec) Seal(b Binding, payload []byte) (string, error) {
 	return string(w.buf[start:]), nil
 }
 
+// Digest is a keyed digest of a binding, for the name of something that belongs to it: nobody
+// without the key can tell which binding it is of. It is as long as the MAC of a token, changes with
+// the key that seals, and arguments without a canonical form fail as in Seal. Keep the purpose apart
+// from those that seal ([Codec.For]).
+func (c *Codec) Digest(b Binding) (string, error) {
+	keys := c.current()[0].plain
+	w := keys.get()
+	defer keys.put(w)
+	if err := b.appendTo(w); err != nil {
+		return "", misuse("%v: %w", err, ErrArguments)
+	}
+	return string(w.authenticate()), nil
+}
+
 // Open returns the payload of a token that was sealed for this binding, in a slice
 // that the caller may keep and change; an empty payload is empty and not nil. A
 // refused token is a [*TokenError]. Open never returns a [*UsageError], since

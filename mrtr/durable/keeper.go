@@ -75,6 +75,8 @@ const (
 	Repeated    mrtr.EntryKind = "round repeated"           // the request got the outcome of an earlier one
 	Unknown     mrtr.EntryKind = "round of unknown outcome" // an earlier request was cut off, and nobody knows what it did
 	NotRecorded mrtr.EntryKind = "round not recorded"       // it ran, and the store did not take its outcome
+	Joined      mrtr.EntryKind = "call joined"              // the request gets what an equal one began; its Key is that call
+	KeyRefused  mrtr.EntryKind = "key refused"              // its key stands for a call with other arguments
 	Abandoned   mrtr.EntryKind = "call abandoned"           // nobody went on with the call in its time
 	Asked       mrtr.EntryKind = "store asked"              // an operation of the store has ended; its Key names it
 )
@@ -128,7 +130,7 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts,
 	}
 	if d.store.Scope() != store.Process {
-		own, err := rt.Sealer("round_record", rt.StateTTL(), min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
+		own, err := rt.Sealer("round_record", recordTTL, min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +147,7 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
 	mark, err := k.records.Epoch(ctx)
 	if err != nil {
-		return "", k.refused(ctx, err, false)
+		return "", k.refused(ctx, mrtr.Turn{}, err, false)
 	}
 	return mark, nil
 }
@@ -272,23 +274,23 @@ func (k *Keeper) Lease() time.Duration { return k.o.Lease }
 
 // Erase empties the records of turns, until a time at which no request can ask for them. It is for
 // [mrtr.Runtime.Erase].
-func (k *Keeper) Erase(ctx context.Context, names []string, expires time.Time) (erased int, err error) {
-	erased, err = k.erase(ctx, names, expires)
+func (k *Keeper) Erase(ctx context.Context, call string, names []string, expires time.Time) (erased int, err error) {
+	erased, err = k.erase(ctx, call, names, expires)
 	if errors.Is(err, store.ErrForgotten) { // since this instance asked for the epoch
 		k.records.Forgotten()
-		erased, err = k.erase(ctx, names, expires)
+		erased, err = k.erase(ctx, call, names, expires)
 	}
 	return erased, err
 }
 
-func (k *Keeper) erase(ctx context.Context, names []string, expires time.Time) (erased int, err error) {
+func (k *Keeper) erase(ctx context.Context, call string, names []string, expires time.Time) (erased int, err error) {
 	epoch, err := k.records.Epoch(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var failed []error
 	for _, name := range names {
-		did, err := k.turns.Erase(ctx, store.Key{Epoch: epoch, Name: name}, expires)
+		did, err := k.turns.Erase(ctx, store.Key{Epoch: epoch, Name: name}, call, expires)
 		if did {
 			erased++
 		}

@@ -44,7 +44,7 @@ func TestOrphans(t *testing.T) {
 		goOn := make(chan struct{})
 		seen := &recorder{}
 		opts := withStore(store.NewMemory(nil), &durable.Options{MaxOrphans: 30})
-		opts.Listener = observe.With(seen)
+		opts.Listener, opts.Same = observe.With(seen), mrtr.SameNone
 		opts.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
 			who, _ := ctx.Value(whoKey{}).(string)
 			return who, nil

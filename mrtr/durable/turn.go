@@ -2,6 +2,7 @@ package durable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,107 +17,270 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// turn claims a turn and runs it, or recalls its outcome.
+// turn claims a turn and runs it, or recalls its outcome. A turn with which a call begins is run
+// first, and claimed with its first effect or with its questions.
 func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
-	turn := claim.Turn{
-		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
-	}
-	a, err := k.turns.Take(w, turn)
-	if err != nil {
-		return mrtr.Outcome{}, k.refused(w, err, false)
-	}
-	k.forget(t.Name)
-	if a.Held == nil {
-		return k.recall(w, t, a), nil
-	}
-	if err := k.works.enter(w); err != nil {
-		a.Held.LetGo(w, a.Left)
-		return mrtr.Outcome{}, k.refused(w, err, false)
-	}
-	if !t.Cancel && !w.unhook() { // its client has left before it was claimed
-		<-w.Done()
-		a.Held.LetGo(w, a.Left)
-		return mrtr.Outcome{}, k.refused(w, w.Err(), false)
-	}
-	close(w.claimed)
-	kind := Claimed
-	if a.TookOver {
-		kind = TakenOver
-	}
-	k.tell(w, t, mrtr.Entry{Kind: kind})
-	n := &notes{k: k, t: t, held: a.Held, before: a.Left, since: a.Since, cutOff: a.TookOver}
-	n.limit(w, t)
+	n := &notes{k: k, w: w, t: t, turn: k.claimOf(t)}
 	concluded := false
 	defer func() {
-		if !concluded { // a panic: release the turn, or its claim would be renewed for ever
+		if !concluded && n.held != nil { // a panic: release the turn, or its claim would be renewed for ever
 			n.end()
-			a.Held.LetGo(w, n.effects())
+			n.held.LetGo(w, n.effects())
 		}
 	}()
-	out, err := k.conclude(w, t, turn, n, run(w, n))
+	out, err := n.play(run)
 	concluded = true
 	return out, err
 }
 
+func (k *Keeper) claimOf(t mrtr.Turn) claim.Turn {
+	turn := claim.Turn{
+		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
+		Branch: t.Branch, Shared: t.Shared,
+	}
+	if t.First != nil {
+		turn.Call = t.First.Call
+	}
+	return turn
+}
+
+// play runs the turn, unless another request has it. That may show when the run has begun: what it
+// has done so far is nothing then, and it runs again from its top if it has to go on with what the
+// other one has done.
+func (n *notes) play(run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (o mrtr.Outcome, err error) {
+	if n.t.First == nil || n.t.First.Keyed {
+		if !n.take(n.w) {
+			return n.met, n.metErr
+		}
+	}
+	for {
+		o = run(n.w, n)
+		if n.held == nil && o.Token != "" {
+			n.turn.Result, o = n.t.Handler.Write(o)
+			n.take(n.w)
+		}
+		switch again, met := n.isMet(); {
+		case again:
+			n.again, n.turn.Result = false, nil
+		case met:
+			return n.met, n.metErr
+		case n.held == nil: // it has done nothing, or its questions are its record
+			return o, nil
+		default:
+			return n.conclude(o)
+		}
+	}
+}
+
+// take claims the turn. If another request has it, what becomes of this one is met.
+func (n *notes) take(ctx context.Context) (held bool) {
+	n.turn.Over = nil
+	if n.t.First != nil && !n.t.First.Keyed {
+		n.turn.Over = n.isOver
+	}
+	a, err := n.k.turns.Take(ctx, n.turn)
+	switch {
+	case err != nil:
+		return n.meet(mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false))
+	case a.Held == nil:
+		n.k.forget(n.t.Name)
+		return n.meet(n.recall(a))
+	}
+	n.k.forget(n.t.Name)
+	if n.turn.Result != nil && len(a.Left) == 0 && !a.TookOver { // which is its record
+		return true
+	}
+	if err := n.enter(a); err != nil {
+		return n.meet(mrtr.Outcome{}, err)
+	}
+	kind := Claimed
+	if a.TookOver {
+		kind = TakenOver
+	}
+	n.k.tell(n.w, n.t, mrtr.Entry{Kind: kind})
+	n.mu.Lock()
+	n.again = n.of != nil && (len(a.Left) > 0 || a.TookOver)
+	n.held, n.before, n.since, n.cutOff, n.call = a.Held, a.Left, a.Since, a.TookOver, a.Call
+	n.mu.Unlock()
+	n.limit()
+	return true
+}
+
+// enter makes the round work of the server's.
+func (n *notes) enter(a claim.Answer) error {
+	if err := n.k.works.enter(n.w); err != nil {
+		a.Held.LetGo(n.w, a.Left)
+		return n.k.refused(n.w, n.t, err, false)
+	}
+	if !n.t.Cancel && !n.w.unhook() { // its client has left before it was claimed
+		<-n.w.Done()
+		a.Held.LetGo(n.w, a.Left)
+		return n.k.refused(n.w, n.t, n.w.Err(), false)
+	}
+	close(n.w.claimed)
+	return nil
+}
+
+// meet notes what becomes of a request whose turn another one has.
+func (n *notes) meet(o mrtr.Outcome, err error) (held bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.met, n.metErr, n.hasMet = o, err, true
+	return false
+}
+
+// isMet reports whether the run is over: because it has to run again, or has met what another
+// request came to.
+func (n *notes) isMet() (again, met bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.again, n.hasMet
+}
+
+// progress follows the outcomes of a call from that of its first turn: to the last one, or to the
+// turn that waits for its user.
+func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p progress, _ error) {
+	for ; ; p.seen++ {
+		p.last = result
+		turn, until, ok := t.First.Next(result)
+		if !ok {
+			p.over = true
+			return p, nil
+		}
+		p.until = until
+		standing, next, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: turn}, t.Handler)
+		switch {
+		case err != nil:
+			return p, err
+		case standing == claim.Done:
+			result = next
+			continue
+		case standing == claim.Lost, standing == claim.Unclaimed && !t.First.Held(result):
+			p.over = true
+		}
+		return p, nil
+	}
+}
+
+// progress is how far a call has come.
+type progress struct {
+	seen  int // turns that had their questions
+	until time.Time
+	last  []byte // outcome
+	over  bool
+}
+
+// isOver reports whether the call is over that began with an equal request.
+func (n *notes) isOver(ctx context.Context, result json.RawMessage) (bool, error) {
+	p, err := n.k.progress(ctx, n.t, result)
+	n.joins = p
+	return p.over, err
+}
+
 // conclude records the outcome of a turn that ran. It returns the one that the client gets:
 // where another request has taken over, that is the other's.
-func (k *Keeper) conclude(w *work, t mrtr.Turn, turn claim.Turn, n *notes, o mrtr.Outcome) (mrtr.Outcome, error) {
+func (n *notes) conclude(o mrtr.Outcome) (mrtr.Outcome, error) {
 	switch broken := n.end(); {
 	case errors.Is(broken, claim.ErrFenced):
-		return k.follow(w, t, turn)
+		return n.follow()
 	case errors.Is(broken, errGivenUp):
-		<-w.givenUp
-		return w.short, nil
+		<-n.w.givenUp
+		return n.w.short, nil
 	case o.Free:
-		n.held.LetGo(w, o.Left)
+		n.held.LetGo(n.w, o.Left)
 		return o, nil
 	}
-	b, repeat := t.Handler.Write(o)
-	if o.Value != nil && len(b) > k.o.MaxResult+recordFrame || len(b) > k.o.MaxResult+recordOverhead {
+	b, repeat := n.t.Handler.Write(o)
+	if limit := n.k.o.MaxResult; o.Value != nil && len(b) > limit+recordFrame || len(b) > limit+recordOverhead {
 		b = nil
 	}
-	err := n.held.Finish(w, b)
+	err := n.held.Finish(n.w, b)
 	switch {
 	case errors.Is(err, claim.ErrFenced):
-		return k.follow(w, t, turn)
+		return n.follow()
 	case errors.Is(err, store.ErrForgotten):
-		k.records.Forgotten()
+		n.k.records.Forgotten()
 	}
 	if err != nil { // the effects happened, so tell the client even though nothing was recorded
-		k.tell(w, t, mrtr.Entry{Kind: NotRecorded, Err: err})
+		n.k.tell(n.w, n.t, mrtr.Entry{Kind: NotRecorded, Err: err})
 	}
+	n.extend(o)
 	return repeat, nil
 }
 
+// extend has the records of earlier turns live on, if the call takes longer than they do. If that
+// fails, a client that plays the whole call again later begins another one.
+func (n *notes) extend(o mrtr.Outcome) {
+	if o.Extend == nil {
+		return
+	}
+	ctx := context.WithoutCancel(n.w)
+	for _, name := range o.Extend.Names {
+		if n.k.turns.Extend(ctx, store.Key{Epoch: n.t.Mark, Name: name}, o.Extend.Until) != nil {
+			return
+		}
+	}
+}
+
 // recall answers a request with the outcome of the turn that another one ran.
-func (k *Keeper) recall(ctx context.Context, t mrtr.Turn, a claim.Answer) mrtr.Outcome {
+func (n *notes) recall(a claim.Answer) (mrtr.Outcome, error) {
+	if n.t.First != nil && !a.Unknown {
+		return n.join(a)
+	}
 	kind, o := Repeated, mrtr.Outcome{}
 	if a.Unknown {
-		kind, o = Unknown, t.Handler.Cut(a.Left)
+		kind, o = Unknown, n.t.Handler.Cut(a.Left)
 	} else {
-		o = t.Handler.Read(a.Result)
+		o = n.t.Handler.Read(a.Result)
 	}
-	o.Repeated = true
-	k.tell(ctx, t, mrtr.Entry{Kind: kind, Err: o.Err})
-	return o
+	if o.Repeated = true; a.Foreign {
+		o.Joins = &mrtr.Joins{}
+	}
+	n.k.tell(n.w, n.t, mrtr.Entry{Kind: kind, Err: o.Err})
+	return o, nil
+}
+
+// join answers a first request with the questions of the call that an equal one began, or with the
+// end of the call, if the client has a key for it.
+func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
+	p := n.joins
+	if n.t.First.Keyed {
+		var err error
+		if p, err = n.k.progress(n.w, n.t, a.Result); err != nil {
+			return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false)
+		}
+	}
+	o := n.t.Handler.Read(a.Result)
+	if p.over {
+		o = n.t.Handler.Read(p.last)
+	}
+	o.Repeated, o.Joins = true, &mrtr.Joins{Seen: p.seen, Until: p.until}
+	n.k.tell(n.w, n.t, mrtr.Entry{Kind: Joined, Key: a.Call, Err: o.Err})
+	return o, nil
 }
 
 // follow is the outcome of a turn that another request has taken over.
-func (k *Keeper) follow(ctx context.Context, t mrtr.Turn, turn claim.Turn) (mrtr.Outcome, error) {
-	a, err := k.turns.Follow(ctx, turn)
+func (n *notes) follow() (mrtr.Outcome, error) {
+	a, err := n.k.turns.Follow(n.w, n.turn)
 	if err != nil {
-		return mrtr.Outcome{}, k.refused(ctx, err, true)
+		return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	}
-	return k.recall(ctx, t, a), nil
+	return n.recall(a)
 }
 
 // refused is the error of a request that neither runs its turn nor gets its outcome. begun says
 // that the round had begun: its client may send the same request again all the same.
-func (k *Keeper) refused(ctx context.Context, err error, begun bool) error {
+func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool) error {
 	again := func(why, to, reason string) *jsonrpc.Error {
 		return callerror.NotBegun(why+". Send the same request again"+to+".", reason)
 	}
 	switch {
+	case errors.Is(err, claim.ErrSplit):
+		return mrtr.ErrSplit
+	case errors.Is(err, claim.ErrOtherwise) && t.First != nil:
+		k.tell(ctx, t, mrtr.Entry{Kind: KeyRefused})
+		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used with other arguments. Take a new key for a new call."}
+		return mrtr.KeptBack(wire, "its key was used with other arguments", nil)
 	case errors.Is(err, claim.ErrOtherwise):
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This round was answered before, and otherwise. Send those answers again for its result."}
 		return mrtr.KeptBack(wire, "other answers than those that the round was claimed with", nil)
@@ -126,6 +290,9 @@ func (k *Keeper) refused(ctx context.Context, err error, begun bool) error {
 		return mrtr.KeptBack(again("This request was not begun: too many of your earlier ones still run", " later", "busy"), err.Error(), nil)
 	case errors.Is(err, store.ErrForgotten):
 		k.records.Forgotten()
+		if t.First != nil && !begun { // it relies on nothing yet
+			return mrtr.ErrBeginAgain
+		}
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
 		return mrtr.KeptBack(wire, Forgotten, nil)
 	case ctx.Err() != nil && !begun:
@@ -148,14 +315,22 @@ var errGivenUp = errors.New("the handler did not end with its context")
 
 // notes implements [mrtr.Notes] for a turn that is held.
 type notes struct {
-	k      *Keeper
-	t      mrtr.Turn
-	held   *claim.Held
+	k     *Keeper
+	w     *work
+	t     mrtr.Turn
+	turn  claim.Turn
+	joins progress // of the call that an equal request began
+
+	mu     sync.Mutex
+	held   *claim.Held // nil before the turn is claimed
 	before []byte
 	since  time.Time
 	cutOff bool
-
-	mu     sync.Mutex
+	call   string
+	again  bool // the round has to run again, with what it found
+	hasMet bool // another request has the turn, and this one gets:
+	met    mrtr.Outcome
+	metErr error
 	broken error // the turn can have no outcome of this run any more
 	timer  *time.Timer
 	of     mrtr.Effects
@@ -163,6 +338,7 @@ type notes struct {
 
 func (n *notes) Left() []byte { return n.before }
 func (n *notes) CutOff() bool { return n.cutOff }
+func (n *notes) Call() string { return n.call }
 
 func (n *notes) Since() time.Time { return n.since }
 
@@ -196,6 +372,14 @@ func (n *notes) Begun(ctx context.Context) error {
 	if err := given(); err != nil {
 		return err
 	}
+	if n.claimed() == nil {
+		n.turn.Effects = n.effects()
+		n.take(ctx)
+		if again, met := n.isMet(); again || met {
+			return mrtr.ErrElsewhere
+		}
+		return given()
+	}
 	err := n.held.Note(ctx, n.effects())
 	switch {
 	case err == nil:
@@ -203,7 +387,7 @@ func (n *notes) Begun(ctx context.Context) error {
 	case errors.Is(err, claim.ErrFenced):
 		n.breakBy(err)
 	case ctx.Err() == nil:
-		err = n.k.refused(ctx, err, true)
+		err = n.k.refused(ctx, n.t, err, true)
 	default:
 		err = ctx.Err()
 	}
@@ -211,9 +395,15 @@ func (n *notes) Begun(ctx context.Context) error {
 }
 
 func (n *notes) Ended() {
-	if !n.held.Ended(n.effects()) {
+	if n.claimed() != nil && !n.held.Ended(n.effects()) {
 		n.breakBy(claim.ErrFenced)
 	}
+}
+
+func (n *notes) claimed() *claim.Held {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held
 }
 
 func (n *notes) brokenBy() error {
@@ -234,34 +424,34 @@ func (n *notes) breakBy(err error) {
 const grace = 10 * time.Second
 
 // limit ends a round when its time is up, and gives it up if its handler does not end then.
-func (n *notes) limit(w *work, t mrtr.Turn) {
+func (n *notes) limit() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.timer = time.AfterFunc(t.Within, func() {
-		w.cancel(&mrtr.CutOff{Why: fmt.Sprintf("this round took longer than the %v it has", t.Within)})
-		n.again(w, grace)
+	n.timer = time.AfterFunc(n.t.Within, func() {
+		n.w.cancel(&mrtr.CutOff{Why: fmt.Sprintf("this round took longer than the %v it has", n.t.Within)})
+		n.giveUpIn(grace)
 	})
 }
 
-// again gives the round up later, unless it has ended.
-func (n *notes) again(w *work, d time.Duration) {
+// giveUpIn gives the round up later, unless it has ended.
+func (n *notes) giveUpIn(d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.timer != nil {
-		n.timer = time.AfterFunc(d, func() { n.giveUp(w) })
+		n.timer = time.AfterFunc(d, n.giveUp)
 	}
 }
 
 // giveUp ends the turn of a handler that did not end with its context, so that it does not hold
 // the turn for ever: no effect of it begins any more. Effects that run have their own time.
-func (n *notes) giveUp(w *work) {
+func (n *notes) giveUp() {
 	of := n.watched()
 	if of == nil { // its goroutine has not come to it
-		n.again(w, grace)
+		n.giveUpIn(grace)
 		return
 	}
 	if until := of.Busy(); !until.IsZero() && time.Until(until) > -grace {
-		n.again(w, max(time.Until(until), 0)+grace)
+		n.giveUpIn(max(time.Until(until), 0) + grace)
 		return
 	}
 	n.mu.Lock()
@@ -273,15 +463,15 @@ func (n *notes) giveUp(w *work) {
 	if over {
 		return
 	}
-	o := of.GiveUp(whyEnded(w))
+	o := of.GiveUp(whyEnded(n.w))
 	if o.Free {
 		n.held.LetGo(context.Background(), o.Left)
 	} else {
 		b, _ := n.t.Handler.Write(o)
 		_ = n.held.Finish(context.Background(), b)
 	}
-	w.short = o
-	close(w.givenUp)
+	n.w.short = o
+	close(n.w.givenUp)
 }
 
 // end stops the timer of a turn that has ended, and says what broke it.

@@ -92,6 +92,14 @@ const (
 	// RoundNotRecorded is a round that ran, and whose outcome the store did not take.
 	// Its client got it; a repeat may be told that the outcome is unknown.
 	RoundNotRecorded Kind = "round not recorded"
+	// CallJoined is a first request that began nothing: it got the questions of the call in
+	// Other, which an equal one began, or the end of it.
+	CallJoined Kind = "call joined"
+	// CallSplit is a call that its user answered in two ways, or twice: this request goes on as
+	// a call of its own, and Other is the one that it was.
+	CallSplit Kind = "call split"
+	// KeyRefused is a first request whose key stands for a call with other arguments.
+	KeyRefused Kind = "key refused"
 	// StoreAsked is an operation of the store that has ended. Err is that of one that settled
 	// nothing. The memory store has none of these events.
 	StoreAsked Kind = "store asked"
@@ -104,6 +112,8 @@ const (
 type Event struct {
 	Kind   Kind
 	Call   string // the call's id; "" before its state has opened
+	Intent string // all calls that an equal first request could mean have the same
+	Other  string // CallJoined, CallSplit: the id of the other call
 	Round  int
 	Method string // tools/call, prompts/get, resources/read
 	// Name is that of the tool or prompt, or the resource's address: without its user,

@@ -92,7 +92,7 @@ func (l *listener) Trace(ctx context.Context) string {
 // eventOf is an event of a round.
 func eventOf(r mrtr.Round, k Kind) Event {
 	e := Event{
-		Kind: k, Call: r.Call, Round: r.Number, Method: r.Method, Name: mrtr.NameInLog(r.Method, r.Name), Era: r.Client.Era,
+		Kind: k, Call: r.Call, Intent: r.Intent, Round: r.Number, Method: r.Method, Name: mrtr.NameInLog(r.Method, r.Name), Era: r.Client.Era,
 		Task: r.Task, Revision: cut(r.Client.Version, maxRevision), Client: clientName(r.Request), Principal: r.Principal,
 		Trace: readTrace(r.Trace), Came: traceOf(r.Request), HasEffects: r.HasEffects,
 	}
@@ -121,6 +121,7 @@ var kinds = map[mrtr.EntryKind]Kind{
 	mrtr.Undone: EffectUndone, mrtr.Kept: StopFailed, mrtr.Answered: QuestionAnswered,
 	mrtr.Released: FrameReleased, mrtr.GaveUp: CallAbandoned, mrtr.Panicked: CallStopped, mrtr.Hidden: ToolHidden,
 	durable.Claimed: RoundClaimed, durable.TakenOver: RoundTakenOver, durable.Orphaned: RoundOrphaned, durable.Repeated: RoundRepeated,
+	mrtr.Split: CallSplit, durable.Joined: CallJoined, durable.KeyRefused: KeyRefused,
 	durable.Unknown: RoundUnknown, durable.NotRecorded: RoundNotRecorded, durable.Abandoned: CallAbandoned, durable.Asked: StoreAsked,
 }
 
@@ -144,6 +145,8 @@ func (l *listener) Heard(ctx context.Context, r mrtr.Round, entry mrtr.Entry) {
 		}
 	case HandlerEntered:
 		e.Handler = entry.Key
+	case CallJoined, CallSplit:
+		e.Other = entry.Key
 	case StoreAsked:
 		e.Operation = entry.Key
 	case EffectStarted, EffectDone, EffectFailed, EffectInDoubt, EffectUndone, StopFailed:

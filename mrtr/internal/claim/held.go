@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ type Held struct {
 
 // start begins to write the record again every third of a lease.
 func (h *Held) start() {
-	if h.table.local {
+	if h.table.local || h.ended {
 		return
 	}
 	h.mu.Lock()
@@ -185,14 +186,22 @@ func (h *Held) update(ctx context.Context) error {
 // replace puts the claim in place of a record that binds nobody, with what that has of the
 // turn so far. Where the record has changed meanwhile the turn is to be looked at again.
 func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
-	h.record.cutOff, h.record.effects, h.at = r.cutOff, r.effects, at
-	if !r.since.IsZero() {
-		h.record.since = r.since
+	own := h.record
+	h.at = at
+	if r.status != done { // else that was another call
+		h.record.cutOff, h.record.effects = r.cutOff, r.effects
+		h.record.call = cmp.Or(r.call, own.call) // the effects of the turn are under it
+		if !r.since.IsZero() {
+			h.record.since = r.since
+		}
+		if len(r.effects) > 0 { // the outcome was made without them
+			h.record.status, h.record.result, h.ended = running, nil, false
+		}
 	}
 	err := h.update(ctx)
 	switch {
 	case errors.Is(err, store.ErrConflict):
-		h.record.cutOff, h.record.effects, h.record.since, h.at = 0, nil, h.turn.Since, 0
+		h.record, h.at, h.ended = own, 0, own.status == done
 		return true, nil
 	case err != nil && !store.IsVerdict(err):
 		h.disown()

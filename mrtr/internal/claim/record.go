@@ -39,6 +39,8 @@ type record struct {
 	cutOff      int  // the runs before this one that ended without a word
 	effects     json.RawMessage
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
+	branch      string          // of the call that claimed it
+	call        string          // of a first turn: the id that its effects are under
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -55,6 +57,8 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Number("cut", r.cutOff)
 	w.Raw("effects", r.effects)
 	w.Raw("result", r.result)
+	w.Text("branch", r.branch)
+	w.Text("call", r.call)
 	return w.End()
 }
 
@@ -72,6 +76,7 @@ func readRecord(b []byte) (r record, _ error) {
 	r.cutOff = in.Number("cut")
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
+	r.branch, r.call = in.Text("branch"), in.Text("call")
 	if format != recordFormat || !in.End() {
 		return record{}, errOtherRelease
 	}
@@ -86,6 +91,11 @@ func (r record) freed() record {
 		r.fingerprint, r.since = "", time.Time{}
 	}
 	return r
+}
+
+// isErased reports whether nothing is left of a turn but that it ran.
+func (r *record) isErased() bool {
+	return r.status == done && r.fingerprint == "" && len(r.result) == 0
 }
 
 // see is the record of a turn as it was found, or else as it is now.
@@ -145,7 +155,10 @@ func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
 // Erase empties the record of a turn, and reports whether it had anything to erase. The
 // record itself stays until the time expires, since without it the turn would run again: a repeat
 // gets a result that was not kept. A turn that runs is [ErrInFlight].
-func (t *Table) Erase(ctx context.Context, key store.Key, expires time.Time) (erased bool, _ error) {
+//
+// The first turns of equal calls have one record, which is that of the last of them: another call's
+// stays.
+func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires time.Time) (erased bool, _ error) {
 	for {
 		r, at, err := t.look(ctx, key)
 		switch {
@@ -153,13 +166,13 @@ func (t *Table) Erase(ctx context.Context, key store.Key, expires time.Time) (er
 			return false, nil
 		case err != nil:
 			return false, err
-		case r.status == done && r.fingerprint == "" && len(r.result) == 0:
+		case r.isErased(), r.call != "" && r.call != call:
 			return false, nil
 		case r.status == running && (t.local || t.silence(key, at) < r.lease):
 			return false, ErrInFlight
 		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}
-		h.record = record{status: done, holder: t.newHolder(), lease: r.lease}
+		h.record = record{status: done, holder: t.newHolder(), lease: r.lease, call: r.call}
 		if err := h.update(ctx); !errors.Is(err, store.ErrConflict) {
 			return err == nil, err
 		}

@@ -104,6 +104,18 @@ type Turn struct {
 	// of the first.
 	Since time.Time
 	Goes  interface{ Goes(left []byte) bool }
+	// Branch names the states of the call that the request has one of. A turn that another
+	// branch ran is this one's too if it is Shared: its questions had gone out when the branch
+	// began.
+	Branch string
+	Shared bool
+
+	// A first turn names the Call that it begins. It may be claimed when it is under way, with
+	// Effects, or when it has come to its Result. The record of an equal call binds nobody when
+	// that call is Over.
+	Call            string
+	Effects, Result json.RawMessage
+	Over            func(ctx context.Context, result json.RawMessage) (bool, error)
 }
 
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
@@ -121,6 +133,10 @@ type Answer struct {
 	Result json.RawMessage
 	// Unknown tells that the turn was cut off, and that it cannot go on.
 	Unknown bool
+	// Call is that of the record of a first turn.
+	Call string
+	// Foreign tells that another branch ran the turn.
+	Foreign bool
 }
 
 // The reasons why a request neither runs a turn nor gets its outcome. Nothing was
@@ -131,6 +147,8 @@ var (
 	ErrOtherwise = errors.New("the turn was claimed with other answers")
 	// ErrInFlight: the turn is still running.
 	ErrInFlight = errors.New("the turn is still running")
+	// ErrSplit: another branch of the call has the turn, and this one is a call of its own.
+	ErrSplit = errors.New("another branch of the call has the turn")
 	// ErrFenced: the claim was given to another request, which took its holder for
 	// dead.
 	ErrFenced = errors.New("another request has taken over the turn")
@@ -146,7 +164,7 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 		case err == nil:
 			t.sweepSoon()
 			h.start()
-			return Answer{Held: h, Since: turn.Since}, nil
+			return Answer{Held: h, Since: turn.Since, Call: turn.Call}, nil
 		case !store.IsVerdict(err):
 			h.disown()
 			return Answer{}, err
@@ -174,7 +192,13 @@ func (t *Table) Take(ctx context.Context, turn Turn) (Answer, error) {
 // newHeld is a turn that nobody has claimed yet.
 func (t *Table) newHeld(turn Turn) *Held {
 	h := &Held{table: t, turn: turn}
-	h.record = record{status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted, since: turn.Since}
+	h.record = record{
+		status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted, since: turn.Since,
+		branch: turn.Branch, call: turn.Call, effects: turn.Effects,
+	}
+	if turn.Result != nil {
+		h.record.status, h.record.result, h.ended = done, turn.Result, true
+	}
 	return h
 }
 
@@ -247,15 +271,28 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 				continue
 			}
 		}
+		foreign := r.branch != h.turn.Branch && !r.isErased()
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
 		case err != nil:
 			return answer, false, err
 		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
+			if foreign {
+				return answer, false, ErrSplit
+			}
 			return answer, false, ErrOtherwise
+		case r.status == done && foreign && !h.turn.Shared:
+			return answer, false, ErrSplit
 		case r.status == done:
-			return Answer{Result: r.result}, false, nil
+			if h.turn.Over != nil {
+				if over, err := h.turn.Over(ctx, r.result); err != nil {
+					return answer, false, err
+				} else if over {
+					return t.takeOver(ctx, h, &r, at)
+				}
+			}
+			return Answer{Result: r.result, Call: r.call, Foreign: foreign}, false, nil
 		case r.status == free && h.fenced:
 			return answer, false, ErrInFlight
 		case r.status == free:
@@ -267,8 +304,8 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		if silent >= r.lease {
 			switch {
-			case !r.notes || !h.turn.Goes.Goes(r.effects) || r.cutOff+1 >= t.MaxAttempts:
-				return Answer{Unknown: true, Left: r.effects}, false, nil
+			case !t.goesOn(&r, h.turn.Goes):
+				return Answer{Unknown: true, Left: r.effects, Call: r.call}, false, nil
 			case h.fenced:
 				return answer, false, ErrInFlight
 			}
@@ -290,7 +327,58 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 		return answer, again, err
 	}
 	h.start()
-	return Answer{Held: h, Left: r.effects, Since: h.record.since, TookOver: r.status != free}, false, nil
+	a := Answer{Held: h, Since: h.record.since, Call: h.record.call}
+	if r.status != done {
+		a.Left, a.TookOver = r.effects, r.status == running
+	}
+	return a, false, nil
+}
+
+// goesOn reports whether a run that was cut off can be gone on with.
+func (t *Table) goesOn(r *record, goes interface{ Goes(left []byte) bool }) bool {
+	return r.notes && goes.Goes(r.effects) && r.cutOff+1 < t.MaxAttempts
+}
+
+// Standing is how far a turn has come.
+type Standing int
+
+const (
+	Unclaimed Standing = iota
+	Running
+	Lost // it was cut off, and cannot go on
+	Done
+)
+
+// Standing is how far a turn has come, and its result.
+func (t *Table) Standing(ctx context.Context, key store.Key, goes interface{ Goes(left []byte) bool }) (Standing, json.RawMessage, error) {
+	r, at, err := t.look(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return Unclaimed, nil, nil
+	case err != nil:
+		return Unclaimed, nil, err
+	case r.status == done:
+		return Done, r.result, nil
+	case r.status == free && len(r.effects) == 0:
+		return Unclaimed, nil, nil
+	case r.status == running && !t.local && t.silence(key, at) >= r.lease && !t.goesOn(&r, goes):
+		return Lost, nil, nil
+	}
+	return Running, nil, nil
+}
+
+// Extend has the record of a turn that is done live on. Nobody waits for that: a record that is
+// gone, or that another call has taken, is no error.
+func (t *Table) Extend(ctx context.Context, key store.Key, expires time.Time) error {
+	r, at, err := t.look(ctx, key)
+	if err == nil && r.status == done {
+		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at, record: r}
+		err = h.update(ctx)
+	}
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // wait waits for a change of the record, and no longer than d.

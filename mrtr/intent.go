@@ -1,0 +1,285 @@
+package mrtr
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// A call begins with its first answer. Until then equal first requests of one caller mean one
+// call: its effects happen once, and each request gets the same questions, in states of its own.
+// Those are a branch of the call. A branch goes on with the call as far as that had come when the
+// branch began, or as the first to answer. Any other answer makes the branch a call of its own.
+//
+// So a client may play the whole call again from its first request, as agents do that resume from
+// their top, and two users in two windows have two calls.
+
+// SamePolicy decides which first requests mean one call. It needs a [Keeper].
+type SamePolicy int
+
+const (
+	// SameInherit takes the runtime's policy, which is SameWaiting unless set.
+	SameInherit SamePolicy = iota
+	// SameNone makes each first request a call of its own, whatever key it has.
+	SameNone
+	// SameWaiting makes equal first requests of one known caller one call, while that waits for
+	// its first answer. A caller is known by the principal, or has the connection to itself.
+	SameWaiting
+)
+
+// minSecretKey is the shortest key of a caller whom nobody knows: the key is the only secret then.
+const minSecretKey = 16
+
+// KeyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a
+// member of _meta named idempotencyKey, idempotency-key or io.modelcontextprotocol/idempotencyKey.
+// It is the SameKey of [Options] unless that is set.
+func KeyFromClient(ctx context.Context, req mcp.Request) string {
+	if extra := req.GetExtra(); extra != nil {
+		if key := extra.Header.Get("Idempotency-Key"); key != "" {
+			return key
+		}
+	}
+	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
+}
+
+// MetaKey takes the key of a call from a member of _meta, for Options.SameKey: the first of those
+// named that is a text. [KeyFromClient] comes before it. Name only members that differ for any two
+// calls which both are meant: code that runs inside one tool use may call a tool twice.
+func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
+	return func(ctx context.Context, req mcp.Request) string {
+		if key := KeyFromClient(ctx, req); key != "" {
+			return key
+		}
+		return metaKey(req, names...)
+	}
+}
+
+func metaKey(req mcp.Request, names ...string) string {
+	meta := requestMeta(req)
+	for _, name := range names {
+		if key, _ := meta[name].(string); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// intent is what a first request means. All that mean the same have the same name.
+type intent struct {
+	name   string
+	print  string // of the arguments
+	keyed  bool
+	untold bool // the listener does not know how the round ended
+}
+
+// intentLen is the length of the name of an intent, with which the id of its call begins.
+const intentLen = 22
+
+// mean finds out what a first request means, if others may mean the same.
+func (r *round) mean(ctx context.Context) error {
+	t := r.target
+	if !r.st.isKept() || t.same == SameNone || rendezvous.TaskRoundOf(ctx) != nil {
+		return nil
+	}
+	key := ""
+	if err := guard(func() error { key = t.sameKey(ctx, r.ex.request); return nil }); err != nil {
+		return safeError(err)
+	}
+	known := r.principal != "" || r.ex.isAlone()
+	if !known && len(key) < minSecretKey {
+		key = ""
+	}
+	if key == "" && !known {
+		return nil
+	}
+	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.audience}
+	print, err := t.rt.intents.Digest(b)
+	if err != nil {
+		return nil // open has refused such arguments
+	}
+	in := &intent{name: print, print: print, keyed: key != ""}
+	if in.keyed {
+		b.Arguments, b.Session = nil, "key "+key
+		if in.name, err = t.rt.intents.Digest(b); err != nil {
+			return err
+		}
+	}
+	r.intent, r.st.id, r.st.line = in, in.name+r.st.id, &lineage{keyed: in.keyed}
+	return nil
+}
+
+// isAlone reports whether the request came over a connection that has one user.
+func (ex *exchange) isAlone() bool {
+	if extra := ex.request.GetExtra(); extra != nil && (extra.Header != nil || extra.TokenInfo != nil) {
+		return false
+	}
+	session := ex.session()
+	return session == nil || session.ID() == ""
+}
+
+// keptFor is how long the records of a call live beyond its states: long enough that those of the
+// turns before need not be written again while a user takes no longer than a state opens, and that
+// the end of a call with a key is remembered for a day.
+func (r *round) keptFor() time.Duration {
+	if r.st.lineage().keyed {
+		return 48 * time.Hour
+	}
+	_, ttl := r.states()
+	return ttl
+}
+
+// firstTurn names the turn with which the call begins.
+func (r *round) firstTurn() Turn {
+	t := r.target
+	_, ttl := r.states()
+	expires := t.rt.lastUse(time.Now().Add(ttl)).Add(r.keptFor())
+	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
+	return Turn{
+		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
+		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
+		First: &First{Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld},
+	}
+}
+
+// first is a handler in the first round of a call. Whoever repeats the request enters it from its
+// top, so a run that was cut off can be gone on with in every style.
+type first struct{ *target }
+
+func (first) Goes([]byte) bool { return true }
+
+// next implements [First].
+func (r *round) next(outcome []byte) (turn string, until time.Time, ok bool) {
+	st, ok := r.stateOf(outcome)
+	if !ok {
+		return "", until, false
+	}
+	return turnName(r.target.audience, r.principal, st.id, st.turn), time.UnixMilli(st.until), true
+}
+
+// isHeld implements [First].
+func (r *round) isHeld(outcome []byte) bool {
+	of := newRound(r.target, r.ex)
+	var ok bool
+	of.st, ok = r.stateOf(outcome)
+	return ok && of.wait() == nil
+}
+
+// stateOf is the state in which an outcome leaves its call, if that goes on.
+func (r *round) stateOf(outcome []byte) (st state, ok bool) {
+	o, format := jsontext.Open(outcome, "v")
+	token := o.Text("token")
+	if format != recordFormat || token == "" {
+		return st, false
+	}
+	of := newRound(r.target, r.ex)
+	of.principal, of.life = r.principal, r.life
+	st, err := of.unseal(token)
+	return st, err == nil && st.isKept() && time.Since(time.UnixMilli(st.until)) <= r.target.rt.skew
+}
+
+// keepLonger has the records of the earlier turns live longer, if the call goes on after they do.
+func (r *round) keepLonger() {
+	line, last := r.st.lineage(), r.target.rt.lastUse(time.UnixMilli(r.st.until))
+	if line.keyed {
+		last = last.Add(24 * time.Hour)
+	}
+	if line.keeps != 0 && last.After(time.UnixMilli(line.keeps)) {
+		longer := line
+		longer.keeps = last.Add(r.keptFor()).UnixMilli()
+		r.st.line = &longer
+	}
+}
+
+// extend names the records of the earlier turns, if they have to live longer than they had to.
+func (r *round) extend(was *lineage) *Extend {
+	if r.st.line == was {
+		return nil
+	}
+	t := r.target
+	names := []string{firstName(t.audience, r.principal, r.st.intent())}
+	for turn := range r.st.turn {
+		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
+	}
+	return &Extend{names, time.UnixMilli(r.st.line.keeps)}
+}
+
+// join puts the questions of another branch's outcome into a state of this one: of a new branch, if
+// the request joins the call.
+func (r *round) join(o *Outcome) error {
+	if o.Token == "" {
+		return nil
+	}
+	of := newRound(r.target, r.ex)
+	of.principal, of.life = r.principal, r.life
+	var err error
+	if of.st, err = of.unseal(o.Token); err != nil {
+		return err
+	}
+	own, line := r.st.lineage(), of.st.lineage()
+	switch {
+	case r.intent == nil:
+		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
+	case !r.intent.keyed:
+		line.branch, line.seen = newID()[:16], o.Joins.Seen
+		fallthrough
+	default:
+		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
+	}
+	of.st.line = &line
+	o.Token, err = of.sealAsIs()
+	o.asks = of.st.pending
+	r.tellTask(o.asks)
+	return err
+}
+
+// split makes this branch a call of its own, which begins from its top in this request. Its user has
+// given these answers already: they are known, where the same questions are asked. Its id is the same
+// whenever the request comes again.
+func (r *round) split() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.st
+	r.known = &known{}
+	for i := range old.done {
+		if e := &old.done[i]; e.kind == Answered {
+			r.known.answers = append(r.known.answers, *e)
+		}
+	}
+	if r.fresh == nil {
+		r.fresh = old.pending
+	}
+	r.st = state{round: 1, version: r.target.version, style: r.target.print, trace: old.trace}
+	sum := sha256.Sum256([]byte(old.id + " " + old.lineage().branch + " " + strconv.Itoa(old.turn)))
+	r.st.id = old.intent() + hex.EncodeToString(sum[:16])
+	r.st.mark, r.st.turn, r.st.until = old.mark, old.turn, old.until
+	line := old.lineage()
+	line.seen = 0 // of the other call
+	r.st.line = &line
+	r.hear(Entry{Kind: Split, Key: old.id})
+}
+
+// known are the answers that the user gave before a branch was split off.
+type known struct{ answers history }
+
+// take is the answer to a question, if it was given to these words.
+func (k *known) take(s *spec) json.RawMessage {
+	if k == nil {
+		return nil
+	}
+	e := k.answers.answer(s.key)
+	if e == nil || !e.answers(s) {
+		return nil
+	}
+	value := e.value
+	k.answers = k.answers.without(s.key)
+	return value
+}
