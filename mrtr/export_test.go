@@ -1,6 +1,8 @@
 package mrtr
 
 import (
+	"time"
+
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -15,7 +17,7 @@ func (unsigned) Seal(_ statecodec.Binding, payload []byte) (string, error) {
 	return string(payload), nil
 }
 
-func (unsigned) AppendOpen(dst []byte, _ statecodec.Binding, token string) ([]byte, error) {
+func (unsigned) AppendOpen(dst []byte, _ statecodec.Binding, token string, _ time.Time) ([]byte, error) {
 	return append(dst, token...), nil
 }
 

@@ -157,12 +157,15 @@ type first struct{ *target }
 func (first) Goes([]byte) bool { return true }
 
 // next implements [First].
-func (r *round) next(outcome []byte) (turn string, until time.Time, ok bool) {
+func (r *round) next(outcome []byte) (n Next, ok bool) {
 	st, ok := r.stateOf(outcome)
 	if !ok {
-		return "", until, false
+		return n, false
 	}
-	return turnName(r.target.audience, r.principal, st.id, st.turn), time.UnixMilli(st.until), true
+	until := time.UnixMilli(st.until)
+	return Next{
+		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
+	}, true
 }
 
 // isHeld implements [First].
@@ -182,8 +185,8 @@ func (r *round) stateOf(outcome []byte) (st state, ok bool) {
 	}
 	of := newRound(r.target, r.ex)
 	of.principal, of.life = r.principal, r.life
-	st, err := of.unseal(token)
-	return st, err == nil && st.isKept() && time.Since(time.UnixMilli(st.until)) <= r.target.rt.skew
+	st, err := of.unsealKept(token)
+	return st, err == nil && st.isKept()
 }
 
 // keepLonger has the records of the earlier turns live longer, if the call goes on after they do.
@@ -221,7 +224,7 @@ func (r *round) join(o *Outcome) error {
 	of := newRound(r.target, r.ex)
 	of.principal, of.life = r.principal, r.life
 	var err error
-	if of.st, err = of.unseal(o.Token); err != nil {
+	if of.st, err = of.unsealKept(o.Token); err != nil {
 		return err
 	}
 	own, line := r.st.lineage(), of.st.lineage()

@@ -52,11 +52,18 @@ type First struct {
 	// Keyed: the client has a key for the call, so every request with that is the one call, to
 	// its end and after. Its turn is claimed before it runs.
 	Keyed bool
-	// Next names the turn that goes on from an outcome of the call, and when no state asks for
-	// that any more. It is false of an outcome with which the call is over. Held reports whether
-	// that turn, if nobody has claimed it, finds what it goes on with.
-	Next func(outcome []byte) (turn string, until time.Time, ok bool)
+	// Next is the turn that goes on from an outcome of the call. It is false of an outcome with
+	// which the call is over. Held reports whether that turn, if nobody has claimed it, finds
+	// what it goes on with.
+	Next func(outcome []byte) (Next, bool)
 	Held func(outcome []byte) bool
+}
+
+// Next is a turn that goes on from an outcome.
+type Next struct {
+	Turn  string
+	Until time.Time // of the states that ask for it
+	Waits bool      // such a state still opens
 }
 
 // The errors with which a Keeper has a round go another way.

@@ -81,7 +81,7 @@ func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 	if since.IsZero() || since.Equal(r.asOf) {
 		return
 	}
-	if st, err := r.unseal(r.ex.token); err == nil {
+	if st, err := r.unseal(r.ex.token, time.Now()); err == nil {
 		r.locked(func() { r.st, r.fresh = st, nil })
 		r.st.round++
 		r.asOf = since

@@ -136,7 +136,7 @@ type Runtime struct {
 type sealer interface {
 	Seal(b statecodec.Binding, payload []byte) (string, error)
 	Open(b statecodec.Binding, token string) ([]byte, error)
-	AppendOpen(dst []byte, b statecodec.Binding, token string) ([]byte, error)
+	AppendOpen(dst []byte, b statecodec.Binding, token string, at time.Time) ([]byte, error)
 }
 
 // New makes a Runtime. Options that cannot be used are a [UsageError], and keys that cannot be

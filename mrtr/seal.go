@@ -63,7 +63,7 @@ func (r *round) takeUp() error {
 	if issued, ok := statecodec.Issued(r.ex.token); ok {
 		r.ex.waited = max(0, time.Since(issued))
 	}
-	st, err := r.unseal(r.ex.token)
+	st, err := r.unseal(r.ex.token, time.Now())
 	if err != nil {
 		return err
 	}
@@ -79,11 +79,17 @@ func (r *round) takeUp() error {
 	return nil
 }
 
-// unseal opens a token for the request of this round.
-func (r *round) unseal(token string) (st state, err error) {
+// unsealKept opens the token of an outcome that was kept, for the request of this round.
+func (r *round) unsealKept(token string) (state, error) {
+	issued, _ := statecodec.Issued(token)
+	return r.unseal(token, issued)
+}
+
+// unseal opens a token for the request of this round, as of a time.
+func (r *round) unseal(token string, at time.Time) (st state, err error) {
 	p := digest.NewBuffer()
 	defer p.Release()
-	p.B, err = r.target.rt.codec.AppendOpen(p.B, r.binding(), token)
+	p.B, err = r.target.rt.codec.AppendOpen(p.B, r.binding(), token, at)
 	if err != nil {
 		var bad *statecodec.TokenError
 		if errors.As(err, &bad) {
@@ -306,7 +312,7 @@ func (r *round) requests(o *Outcome) (mcp.InputRequestMap, error) {
 		of := newRound(r.target, r.ex)
 		of.principal, of.life = r.principal, r.life
 		var err error
-		if of.st, err = of.unseal(o.Token); err != nil {
+		if of.st, err = of.unsealKept(o.Token); err != nil {
 			return nil, err
 		}
 		o.asks = of.st.pending

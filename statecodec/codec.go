@@ -145,16 +145,18 @@ func (c *Codec) Digest(b Binding) (string, error) {
 // refused token is a [*TokenError]. Open never returns a [*UsageError], since
 // everything it judges came with the request.
 func (c *Codec) Open(b Binding, token string) ([]byte, error) {
-	payload, err := c.AppendOpen(nil, b, token)
+	payload, err := c.AppendOpen(nil, b, token, time.Now())
 	if err == nil && payload == nil {
 		payload = []byte{}
 	}
 	return payload, err
 }
 
-// AppendOpen is [Codec.Open] with the payload appended to dst, whose memory a caller
-// can use again. For a refused token it is dst as it was.
-func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) {
+// AppendOpen is [Codec.Open] as of a time, with the payload appended to dst, whose memory a
+// caller can use again. For a refused token it is dst as it was. The time is now for a token that
+// comes from a client. One that was kept where no client can put it opens for good as of when it
+// was [Issued].
+func (c *Codec) AppendOpen(dst []byte, b Binding, token string, at time.Time) ([]byte, error) {
 	if len(token) > c.opts.MaxToken {
 		return dst, errTooLarge
 	}
@@ -163,11 +165,11 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 		return dst, refused
 	}
 	ring := c.current()
-	at := slices.IndexFunc(ring, func(k *ringKey) bool { return k.key.id == h.key })
-	if at < 0 {
+	i := slices.IndexFunc(ring, func(k *ringKey) bool { return k.key.id == h.key })
+	if i < 0 {
 		return dst, errUnknownKey
 	}
-	keys := ring[at].subkeys(h.flags, &b)
+	keys := ring[i].subkeys(h.flags, &b)
 	w := keys.get()
 	defer keys.put(w)
 	if err := b.appendTo(w); err != nil {
@@ -182,7 +184,7 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 	if subtle.ConstantTimeCompare(w.authenticate(), w.claimed[:]) != 1 {
 		return dst, errForged
 	}
-	if refused := c.checkTime(&h); refused != nil {
+	if refused := c.checkTime(&h, at); refused != nil {
 		return dst, refused
 	}
 	// The body is decoded behind the bytes of dst, and its nonce makes way for the
@@ -209,8 +211,8 @@ func (c *Codec) AppendOpen(dst []byte, b Binding, token string) ([]byte, error) 
 }
 
 // checkTime must be called after the MAC was checked: the header is authentic then.
-func (c *Codec) checkTime(h *header) *TokenError {
-	now, skew := time.Now().UnixMilli(), c.opts.Skew.Milliseconds()
+func (c *Codec) checkTime(h *header, at time.Time) *TokenError {
+	now, skew := at.UnixMilli(), c.opts.Skew.Milliseconds()
 	switch {
 	case h.issued >= h.expires:
 		return errNotCanonical

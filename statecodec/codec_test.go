@@ -71,16 +71,16 @@ func TestAppendOpen(t *testing.T) {
 			requireOpens(t, c.For("store").For(""), token, "a purpose replaces the one before")
 			memory := make([]byte, 3000)
 			copy(memory, "before")
-			opened, err := c.AppendOpen(memory[:6], fullBinding, token)
+			opened, err := c.AppendOpen(memory[:6], fullBinding, token, time.Now())
 			require.NoError(t, err)
 			require.Equal(t, "before"+string(payload), string(opened))
 			require.Zero(t, bytes.Count(memory[len(opened):], []byte{0xa5}), "outside of what was returned")
 
-			opened, err = c.AppendOpen(memory[:6], statecodec.Binding{}, token)
+			opened, err = c.AppendOpen(memory[:6], statecodec.Binding{}, token, time.Now())
 			require.Error(t, err)
 			require.Equal(t, "before", string(opened))
 
-			allocated := testing.AllocsPerRun(100, func() { must(c.AppendOpen(memory[:0], fullBinding, token)) })
+			allocated := testing.AllocsPerRun(100, func() { must(c.AppendOpen(memory[:0], fullBinding, token, time.Now())) })
 			allocated += testing.AllocsPerRun(100, func() { _, _ = c.Open(statecodec.Binding{}, token) })
 			if size <= 100 && !raceEnabled { // the race detector makes sync.Pool forget at random
 				require.Zero(t, allocated, "%d bytes", size)

@@ -142,20 +142,20 @@ func (n *notes) isMet() (again, met bool) {
 func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p progress, _ error) {
 	for ; ; p.seen++ {
 		p.last = result
-		turn, until, ok := t.First.Next(result)
+		next, ok := t.First.Next(result)
 		if !ok {
 			p.over = true
 			return p, nil
 		}
-		p.until = until
-		standing, next, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: turn}, t.Handler)
+		p.until = next.Until
+		standing, outcome, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: next.Turn}, t.Handler)
 		switch {
 		case err != nil:
 			return p, err
 		case standing == claim.Done:
-			result = next
+			result = outcome
 			continue
-		case standing == claim.Lost, standing == claim.Unclaimed && !t.First.Held(result):
+		case standing == claim.Lost, standing == claim.Unclaimed && !(next.Waits && t.First.Held(result)):
 			p.over = true
 		}
 		return p, nil
