@@ -65,8 +65,9 @@ func (s *fickleStore) Update(ctx context.Context, key store.Key, at store.Revisi
 var pay = json.RawMessage(`[{"key":"pay"}]`)
 
 func newTable(t *testing.T, s store.Store) *claim.Table {
+	sweeper, _ := s.(store.Sweeper)
 	table := claim.New(claim.Options{
-		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3,
+		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3, Sweeper: sweeper,
 	})
 	t.Cleanup(table.Close)
 	return table

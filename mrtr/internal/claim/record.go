@@ -189,7 +189,7 @@ const (
 
 // sweepSoon has the store swept, unless that is due already.
 func (t *Table) sweepSoon() {
-	if t.sweeper == nil || t.sweepDue.Load() || !t.sweepDue.CompareAndSwap(false, true) {
+	if t.Sweeper == nil || t.sweepDue.Load() || !t.sweepDue.CompareAndSwap(false, true) {
 		return
 	}
 	time.AfterFunc(sweepEvery, func() { t.later(t.sweep) })
@@ -199,7 +199,7 @@ func (t *Table) sweep(ctx context.Context) {
 	t.sweepDue.Store(false) // before it looks: a record that it does not see has it swept again
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	if left, err := t.sweeper.Sweep(ctx); left || err != nil {
+	if left, err := t.Sweeper.Sweep(ctx); left || err != nil {
 		t.sweepSoon()
 	}
 }
