@@ -12,31 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-var errClosed = errors.New("the desk is closed")
-
-// fullError survives JSON. hiddenError does not.
-type fullError struct {
-	Train string `json:"train"`
-}
-
-func (e *fullError) Error() string            { return e.Train + " is full" }
-func (e *fullError) ToolErrorType() string    { return "full" }
-func (e *fullError) ToolErrorExpected() bool  { return true }
-func (e *fullError) ToolErrorHints() []string { return []string{"Take another train."} }
-func (e *fullError) ToolErrorSelector() (string, []string) {
-	return "train", []string{"IC 2"}
-}
-
+// hiddenError does not survive JSON, as kit.FullError does.
 type hiddenError struct{ why string }
 
 func (e hiddenError) Error() string { return e.why }
 
 // like tells what code can find out about an error.
 func like(err error) string {
-	var full *fullError
+	var full *kit.FullError
 	var hidden hiddenError
 	var usage *mrtr.UsageError
 	var stopped *mrtr.Error
@@ -50,7 +37,7 @@ func like(err error) string {
 	for _, sentinel := range []struct {
 		name string
 		err  error
-	}{{"closed", errClosed}, {"late", context.DeadlineExceeded}, {"no file", fs.ErrNotExist}} {
+	}{{"closed", kit.ErrClosed}, {"late", context.DeadlineExceeded}, {"no file", fs.ErrNotExist}} {
 		if errors.Is(err, sentinel.err) {
 			words = append(words, "is:"+sentinel.name)
 		}
@@ -97,12 +84,12 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a sentinel":             {errClosed, `"the desk is closed" is:closed`},
-		"a wrapped sentinel":     {fmt.Errorf("booking: %w", errClosed), `"booking: the desk is closed" is:closed`},
-		"a joined one":           {errors.Join(errors.New("x"), errClosed), `"x\nthe desk is closed" is:closed`},
+		"a sentinel":             {kit.ErrClosed, `"the desk is closed" is:closed`},
+		"a wrapped sentinel":     {fmt.Errorf("booking: %w", kit.ErrClosed), `"booking: the desk is closed" is:closed`},
+		"a joined one":           {errors.Join(errors.New("x"), kit.ErrClosed), `"x\nthe desk is closed" is:closed`},
 		"no file":                {&fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, `"open x: file does not exist" is:no file timeout:false`},
 		"out of time":            {mrtr.NotDone(fmt.Errorf("desk: %w", context.DeadlineExceeded)), `"desk: context deadline exceeded" is:late timeout:true`},
-		"a type with JSON":       {fmt.Errorf("x: %w", &fullError{"IC 1"}), `"x: IC 1 is full" full:IC 1 type:full expected:true hints:[Take another train.] selector:train [IC 2]`},
+		"a type with JSON":       {fmt.Errorf("x: %w", &kit.FullError{Train: "IC 1"}), `"x: IC 1 is full" full:IC 1 type:full expected:true hints:[Take another train.] selector:train [IC 2]`},
 		"a type without":         {hiddenError{"secret"}, `"secret"`},
 		"a decline":              {&mrtr.Error{Reason: mrtr.Declined, Key: "q"}, `"Stopped: \"q\" was declined." stopped:declinedq type:declined expected:true`},
 		"a JSON-RPC error":       {&jsonrpc.Error{Code: -32002, Message: "own"}, `"own" wire:-32002 own true`},
@@ -112,10 +99,10 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+			kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 				var met []string
-				instance := func() *tripTool {
-					return serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+				instance := func() *kit.Trip {
+					return kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 						for range 2 {
 							_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", test.err })
 							met = append(met, like(err))
@@ -124,12 +111,12 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 					}))
 				}
 				tool := instance()
-				asked := tool.begin()
-				require.NoError(t, asked.err)
+				asked := tool.Begin()
+				require.NoError(t, asked.Err)
 				if !strings.HasSuffix(t.Name(), "/coroutine") { // that goes on where it is
 					tool = instance()
 				}
-				require.NoError(t, tool.answer(asked, "x").err)
+				require.NoError(t, tool.Answer(asked, "x").Err)
 				require.GreaterOrEqual(t, len(met), 4)
 				for _, words := range met {
 					require.Equal(t, test.want, words)
@@ -142,11 +129,11 @@ func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
 // An error chain that never ends is cut, and ends the call like any other.
 func TestAnErrorThatUnwrapsToItself(t *testing.T) {
 	loop := &endless{}
-	last := serveTrip(t, linear.Journal(linearOf(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last := kit.ServeTrip(t, linear.Journal(kit.Linear(kit.Around(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", loop })
 		return "", err
-	})))).begin()
-	require.EqualError(t, last.err, "again")
+	})))).Begin()
+	require.EqualError(t, last.Err, "again")
 }
 
 // endless unwraps to an error of the same chain as often as a chain is looked at.
@@ -163,15 +150,15 @@ func (e *endless) Unwrap() error {
 // A replay takes the way of the first run past every effect that failed, whatever ran
 // beside it, and past a panic that the handler recovered from.
 func TestJournalReplaysEveryFailure(t *testing.T) {
-	tests := map[string]func(ctx context.Context, c *mrtr.Call, did *deeds) string{
-		"beside a parallel one": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
+	tests := map[string]func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) string{
+		"beside a parallel one": func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) string {
 			started, failed := make(chan bool), make(chan bool)
 			left, right := make(chan error), make(chan error)
 			go func() {
 				_, err := mrtr.Once(ctx, c, "left", func(context.Context, string) (string, error) {
 					close(started)
 					<-failed
-					return did.do("left")(ctx, "")
+					return did.Do("left")(ctx, "")
 				})
 				left <- err
 			}()
@@ -179,89 +166,89 @@ func TestJournalReplaysEveryFailure(t *testing.T) {
 				select {
 				case <-started:
 				default: // a replay: left returns at once
-					if did.count("left") == 0 {
+					if did.Count("left") == 0 {
 						<-started
 					}
 				}
 				_, err := mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-					did.note("right")
-					return "", errClosed
+					did.Note("right")
+					return "", kit.ErrClosed
 				})
-				if did.count("left") == 0 {
+				if did.Count("left") == 0 {
 					close(failed)
 				}
 				right <- err
 			}()
 			err := <-right
-			return fmt.Sprint(<-left, err, errors.Is(err, errClosed))
+			return fmt.Sprint(<-left, err, errors.Is(err, kit.ErrClosed))
 		},
-		"a panic that was recovered": func(ctx context.Context, c *mrtr.Call, did *deeds) (said string) {
+		"a panic that was recovered": func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) (said string) {
 			defer func() {
 				var panicked *mrtr.PanicError
 				err, _ := recover().(error)
 				said = fmt.Sprint(errors.As(err, &panicked), panicked.Value)
 			}()
 			_, _ = mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-				did.note("right")
+				did.Note("right")
 				panic("boom")
 			})
 			return "not reached"
 		},
-		"a panic with an error": func(ctx context.Context, c *mrtr.Call, did *deeds) (said string) {
+		"a panic with an error": func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) (said string) {
 			defer func() {
 				err, _ := recover().(error)
-				said = fmt.Sprint(errors.Is(err, errClosed))
+				said = fmt.Sprint(errors.Is(err, kit.ErrClosed))
 			}()
 			_, _ = mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-				did.note("right")
-				panic(fmt.Errorf("x: %w", errClosed))
+				did.Note("right")
+				panic(fmt.Errorf("x: %w", kit.ErrClosed))
 			})
 			return "not reached"
 		},
-		"a lost value": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
+		"a lost value": func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) string {
 			_, err := mrtr.Once(ctx, c, "right", func(context.Context, string) (chan int, error) {
-				did.note("right")
+				did.Note("right")
 				return make(chan int), nil
 			})
 			return fmt.Sprint(err != nil)
 		},
-		"inside another": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
+		"inside another": func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) string {
 			_, err := mrtr.Once(ctx, c, "outer", func(ctx context.Context, _ string) (string, error) {
-				_, err := mrtr.Once(ctx, c, "inner", func(context.Context, string) (string, error) { return "", errClosed })
-				did.note("right")
+				_, err := mrtr.Once(ctx, c, "inner", func(context.Context, string) (string, error) { return "", kit.ErrClosed })
+				did.Note("right")
 				return "done", errors.Join(err, nil)
 			})
-			said := fmt.Sprint(errors.Is(err, errClosed))
-			_, err = mrtr.Once(ctx, c, "inner", did.do("inner"))
+			said := fmt.Sprint(errors.Is(err, kit.ErrClosed))
+			_, err = mrtr.Once(ctx, c, "inner", did.Do("inner"))
 			return fmt.Sprint(said, err)
 		},
 	}
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
-			for engine, style := range linearStyles {
+			for engine, style := range kit.LinearStyles {
 				t.Run(engine, func(t *testing.T) {
-					var did deeds
+					var did kit.Deeds
 					seen := map[string]bool{}
-					instance := func() *tripTool {
-						return serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-							ctx, c := s.ctx, s.Call
+					instance := func() *kit.Trip {
+						return kit.ServeTrip(t, style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+							ctx, c := s.Ctx, s.Call
 							seen[body(ctx, c, &did)] = true
 							for _, key := range []string{"q", "r"} {
-								ask(s, text(key))
+								kit.Ask(s, kit.Text(key))
 							}
-							return tripOut{Plan: "done"}, nil
+							return kit.Out{Plan: "done"}, nil
 						})))
 					}
 					tool := instance()
-					last := tool.begin()
-					for last.err == nil && last.asks != nil {
+					last := tool.Begin()
+					for last.Err == nil && last.Asks != nil {
 						if engine != "coroutine" {
 							tool = instance()
 						}
-						last = tool.answer(last, "x")
+						last = tool.Answer(last, "x")
 					}
-					require.Equal(t, tripReply{plan: "done"}, last)
-					require.Equal(t, 1, did.count("right"), "what failed is not tried again by a replay")
+					require.Equal(t, kit.Reply{Plan: "done"}, last)
+					require.Equal(t, 1, did.Count("right"), "what failed is not tried again by a replay")
 					require.Len(t, seen, 1, "the handler saw the same each time")
 				})
 			}
@@ -271,22 +258,22 @@ func TestJournalReplaysEveryFailure(t *testing.T) {
 
 // A replay meets the failure in the state, and one that cannot be read as an error too.
 func TestFailuresAreReadFromTheState(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, nil)
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, nil)
 	mrtr.Unsigned(rt)
 	var met []string
-	tool := newTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		_, err := mrtr.Once(ctx, c, "book", did.do("book"))
+	tool := kit.NewTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
+		_, err := mrtr.Once(ctx, c, "book", did.Do("book"))
 		met = append(met, fmt.Sprint(err))
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	}), "")
-	last := tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
-	require.NoError(t, last.err)
+	last := tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
+	require.NoError(t, last.Err)
 	require.Equal(t, []string{"the desk is closed"}, met)
-	last = tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
-	require.NoError(t, last.err, "the handler goes on from any error")
+	last = tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
+	require.NoError(t, last.Err, "the handler goes on from any error")
 	require.Contains(t, met[1], "cannot be read")
-	require.Zero(t, did.count("book"))
+	require.Zero(t, did.Count("book"))
 }
 
 // FuzzFailure reads back whatever an error said.
@@ -305,6 +292,6 @@ func FuzzFailure(f *testing.F) {
 		require.EqualError(t, replayed, first.Error())
 		require.ErrorIs(t, first, err)
 		require.ErrorIs(t, replayed, err)
-		require.NotErrorIs(t, replayed, errClosed)
+		require.NotErrorIs(t, replayed, kit.ErrClosed)
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
@@ -36,10 +37,10 @@ var gates = []struct {
 	capabilities wire.Capabilities
 	required     string // "" if it may be asked
 }{
-	{"nothing declared", units, wire.Nothing, needsForm},
-	{"url is not form", units, wire.URLOnly, needsForm},
-	{"form", units, wire.FormOnly, ""},
-	{"elicitation without saying which is form", units, `{"elicitation":{}}`, ""},
+	{"nothing declared", kit.Units, wire.Nothing, needsForm},
+	{"url is not form", kit.Units, wire.URLOnly, needsForm},
+	{"form", kit.Units, wire.FormOnly, ""},
+	{"elicitation without saying which is form", kit.Units, `{"elicitation":{}}`, ""},
 	{"elicitation without saying which is not url", visitPage, `{"elicitation":{}}`, needsURL},
 	{"nothing declared, url", visitPage, wire.Nothing, needsURL},
 	{"form is not url", visitPage, wire.FormOnly, needsURL},
@@ -55,82 +56,82 @@ var gates = []struct {
 func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 	for _, gate := range gates {
 		t.Run(gate.explanation, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-				return mrtr.Need(gate.question), output{}, nil
+			rt, seen := kit.NewRuntime(t, nil)
+			handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+				return mrtr.Need(gate.question), kit.Output{}, nil
 			}
-			client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: gate.capabilities})
-			reply := send(t, client, wire.Request{Name: "tool"})
+			client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: gate.capabilities})
+			reply := kit.Send(t, client, wire.Request{Name: "tool"})
 			if gate.required == "" {
 				require.Nil(t, reply.Error)
 				require.Len(t, reply.Asks, 1)
 				return
 			}
-			refusedWith(t, reply.Error, -32021)
+			kit.RefusedWith(t, reply.Error, -32021)
 			require.JSONEq(t, `{"requiredCapabilities":`+gate.required+`}`, string(reply.Error.Data))
-			require.Empty(t, seen.of(observe.QuestionsAsked))
+			require.Empty(t, seen.Of(observe.QuestionsAsked))
 		})
 	}
 }
 
 // Where one question of a round cannot be asked, none is.
 func TestTheGateIsForTheWholeRound(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units, visitPage), output{}, nil
+	rt, _ := kit.NewRuntime(t, nil)
+	handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return mrtr.Need(kit.Units, visitPage), kit.Output{}, nil
 	}
-	client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: wire.FormOnly})
-	out := call(t, client, nil)
+	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: wire.FormOnly})
+	out := kit.Call(t, client, nil)
 	require.Equal(t, 1, out.Rounds)
 	require.NotNil(t, out.Error)
 	require.JSONEq(t, `{"requiredCapabilities":`+needsURL+`}`, string(out.Error.Data))
 }
 
 func TestTheGateOfPromptsAndResources(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	client := connect(t, everything(rt), &wire.Options{Capabilities: wire.URLOnly})
+	rt, _ := kit.NewRuntime(t, nil)
+	client := kit.Connect(t, everything(rt), &wire.Options{Capabilities: wire.URLOnly})
 	for _, m := range methods {
-		reply := send(t, client, m.first)
-		refusedWith(t, reply.Error, -32021)
+		reply := kit.Send(t, client, m.first)
+		kit.RefusedWith(t, reply.Error, -32021)
 		require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(reply.Error.Data))
 	}
 }
 
 // A lenient question goes on as after a decline.
 func TestConfirmAndOptionalNeedNoCapability(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
+	rt, seen := kit.NewRuntime(t, nil)
 	sure := mrtr.Confirm("sure", "Really?")
-	maybe := mrtr.Optional(units)
+	maybe := mrtr.Optional(kit.Units)
 	model := mrtr.Optional(sample)
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	handler := func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		yes, ok1 := mrtr.Answer(c, sure)
 		unit, ok2 := mrtr.Answer(c, maybe)
 		message, ok3 := mrtr.Answer(c, model)
 		if !ok1 || !ok2 || !ok3 {
-			return mrtr.Need(sure, maybe, model), output{}, nil
+			return mrtr.Need(sure, maybe, model), kit.Output{}, nil
 		}
 		require.False(t, yes)
 		require.Nil(t, unit)
 		require.Nil(t, message)
-		return nil, output{"went on"}, nil
+		return nil, kit.Output{Said: "went on"}, nil
 	}
-	client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: wire.Nothing})
-	out := call(t, client, nil)
-	said(t, out, "went on")
+	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: wire.Nothing})
+	out := kit.Call(t, client, nil)
+	kit.Said(t, out, "went on")
 	require.Equal(t, 1, out.Rounds)
-	require.Equal(t, 2, seen.entries(), "entered again at once")
+	require.Equal(t, 2, seen.Entries(), "entered again at once")
 }
 
 // charging is a tool in every style that charges and then asks for the units.
-func charging(charge func()) map[string]mrtr.Style[input, output] {
-	styles := everyStyle(func(s *stage, _ input) (output, error) {
-		once(s, "charge", func(context.Context, string) (bool, error) { charge(); return true, nil })
-		return output{ask(s, units)}, nil
+func charging(charge func()) map[string]mrtr.Style[kit.Input, kit.Output] {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		kit.Once(s, "charge", func(context.Context, string) (bool, error) { charge(); return true, nil })
+		return kit.Output{Said: kit.Ask(s, kit.Units)}, nil
 	})
-	inPlace := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	inPlace := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		charge()
-		v, err := units.AskOver(ctx, c.Session())
-		return nil, output{v}, err
+		v, err := kit.Units.AskOver(ctx, c.Session())
+		return nil, kit.Output{Said: v}, err
 	})
 	styles["by version"] = mrtr.ByVersion(styles["native"], inPlace)
 	return styles
@@ -138,11 +139,13 @@ func charging(charge func()) map[string]mrtr.Style[input, output] {
 
 // chargingSteps is the same tool in steps, which know by themselves which capabilities they
 // always ask.
-func chargingSteps(charge func()) mrtr.Style[input, output] {
-	var b steps.List[input, output]
-	steps.Do(&b, "charge", func(context.Context, *steps.At[input], string) (bool, error) { charge(); return true, nil })
-	unit := steps.Always(&b, units)
-	b.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{unit.Of(at)}, nil })
+func chargingSteps(charge func()) mrtr.Style[kit.Input, kit.Output] {
+	var b steps.List[kit.Input, kit.Output]
+	steps.Do(&b, "charge", func(context.Context, *steps.At[kit.Input], string) (bool, error) { charge(); return true, nil })
+	unit := steps.Always(&b, kit.Units)
+	b.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: unit.Of(at)}, nil
+	})
 	return b.MustBuild()
 }
 
@@ -152,9 +155,9 @@ func chargingSteps(charge func()) mrtr.Style[input, output] {
 func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 	charged := 0
 	charge := func() { charged++ }
-	listed := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
+	listed := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{kit.Units}}
 	type tool struct {
-		style mrtr.Style[input, output]
+		style mrtr.Style[kit.Input, kit.Output]
 		opts  *mrtr.HandlerOptions
 	}
 	tools := map[string]tool{"steps": {chargingSteps(charge), nil}, "steps for legacy clients": {mrtr.ByVersion(charging(charge)["native"], chargingSteps(charge)), listed}}
@@ -163,23 +166,23 @@ func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 	}
 	for name, tool := range tools {
 		t.Run(name, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			server := serveStyle(rt, tool.style, tool.opts)
+			rt, seen := kit.NewRuntime(t, nil)
+			server := kit.ServeStyle(rt, tool.style, tool.opts)
 			charged = 0
-			out := call(t, connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
-			refusedWith(t, out.Error, -32021)
+			out := kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
+			kit.RefusedWith(t, out.Error, -32021)
 			require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(out.Error.Data))
-			out = call(t, connect(t, server, legacyMute), nil)
-			failsWith(t, out, noForm)
-			out = call(t, connect(t, server, negotiatedDown), nil)
-			failsWith(t, out, noStream)
+			out = kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil)
+			kit.FailsWith(t, out, noForm)
+			out = kit.Call(t, kit.Connect(t, server, kit.NegotiatedDown), nil)
+			kit.FailsWith(t, out, noStream)
 			require.Zero(t, charged, "charged a client that could not be asked")
-			require.Zero(t, seen.entries())
-			require.Len(t, seen.of(observe.CallStopped), 3)
+			require.Zero(t, seen.Entries())
+			require.Len(t, seen.Of(observe.CallStopped), 3)
 
-			for _, opts := range []*wire.Options{nil, legacyClient} {
+			for _, opts := range []*wire.Options{nil, kit.Legacy} {
 				charged = 0
-				said(t, call(t, connect(t, server, opts), wire.Answers{"units": wire.Value("metric")}), "metric")
+				kit.Said(t, kit.Call(t, kit.Connect(t, server, opts), wire.Answers{"units": wire.Value("metric")}), "metric")
 				require.Equal(t, 1, charged)
 			}
 		})
@@ -187,9 +190,9 @@ func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 }
 
 func TestNeedsOfPromptsAndResources(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
-	server := newServer()
+	rt, seen := kit.NewRuntime(t, nil)
+	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{kit.Units}}
+	server := kit.NewServer()
 	server.AddPrompt(&mcp.Prompt{Name: "one"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return nil, nil, nil
 	}), needs))
@@ -197,52 +200,52 @@ func TestNeedsOfPromptsAndResources(t *testing.T) {
 		return nil, nil, nil
 	}), needs))
 	for _, m := range methods[1:] {
-		out, err := connect(t, server, legacyMute).Run(t.Context(), m.first, nil)
+		out, err := kit.Connect(t, server, kit.LegacyMute).Run(t.Context(), m.first, nil)
 		require.NoError(t, err)
 		require.NotNil(t, out.Error)
 		require.Equal(t, noForm, out.Error.Message)
-		out, err = connect(t, server, &wire.Options{Capabilities: wire.Nothing}).Run(t.Context(), m.first, nil)
+		out, err = kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}).Run(t.Context(), m.first, nil)
 		require.NoError(t, err)
-		refusedWith(t, out.Error, -32021)
+		kit.RefusedWith(t, out.Error, -32021)
 	}
-	require.Zero(t, seen.entries())
+	require.Zero(t, seen.Entries())
 }
 
 // Where a default stands in, nobody is refused.
 func TestNeedsHeedDefaultsAndEras(t *testing.T) {
-	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{units.Default("metric")}}
-	rt, _ := newRuntime(t, nil)
-	server := serveTool(rt, asking(units.Default("metric"), itself), withDefault)
-	said(t, call(t, connect(t, server, legacyMute), nil), "metric")
-	said(t, call(t, connect(t, server, legacyClient), nil), "metric")
-	require.EqualValues(t, -32021, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
+	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{kit.Units.Default("metric")}}
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.ServeTool(rt, kit.Asking(kit.Units.Default("metric"), kit.Itself), withDefault)
+	kit.Said(t, kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil), "metric")
+	kit.Said(t, kit.Call(t, kit.Connect(t, server, kit.Legacy), nil), "metric")
+	require.EqualValues(t, -32021, kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
 
 	// The questions that the steps for one era always ask are not needs of the other.
-	silent := mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return nil, output{"x"}, nil
+	silent := mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return nil, kit.Output{Said: "x"}, nil
 	})
 	steps := chargingSteps(func() {})
-	for explanation, style := range map[string]mrtr.Style[input, output]{"steps": mrtr.ByVersion(silent, steps), "steps in steps": mrtr.ByVersion(silent, mrtr.ByVersion(silent, steps))} {
-		rt, _ = newRuntime(t, nil)
-		server = newServer()
+	for explanation, style := range map[string]mrtr.Style[kit.Input, kit.Output]{"steps": mrtr.ByVersion(silent, steps), "steps in steps": mrtr.ByVersion(silent, mrtr.ByVersion(silent, steps))} {
+		rt, _ = kit.NewRuntime(t, nil)
+		server = kit.NewServer()
 		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
-		said(t, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil), "x")
-		require.Equal(t, noForm, call(t, connect(t, server, legacyMute), nil).Text, explanation)
+		kit.Said(t, kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil), "x")
+		require.Equal(t, noForm, kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil).Text, explanation)
 	}
 }
 
 // A question in Needs that refuses nobody is a mistake.
 func TestNeedsThatDoNothingAreRefused(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	for want, q := range map[string]mrtr.AnyQuestion{
 		"mrtr: HandlerOptions.Needs has a question that is Known: nobody is asked it":                         mrtr.Known("x"),
 		`mrtr: HandlerOptions.Needs has question "sure", which goes on without an answer: it refuses nobody`:  mrtr.Confirm("sure", "Sure?"),
-		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(units),
+		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(kit.Units),
 		"mrtr: a question is nil":                  nil,
 		`mrtr: question "q": its message is empty`: mrtr.Elicit[string]("q", ""),
 	} {
 		require.PanicsWithError(t, want, func() {
-			mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
+			mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
 		})
 	}
 }
@@ -251,8 +254,8 @@ func TestNeedsThatDoNothingAreRefused(t *testing.T) {
 func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
 	clients := map[string]*wire.Options{
 		"modern":          {Capabilities: wire.Nothing},
-		"legacy":          legacyMute,
-		"negotiated down": negotiatedDown,
+		"legacy":          kit.LegacyMute,
+		"negotiated down": kit.NegotiatedDown,
 	}
 	for name, client := range clients {
 		for _, test := range []struct {
@@ -268,25 +271,25 @@ func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
 		} {
 			t.Run(name+"/"+test.explanation, func(t *testing.T) {
 				check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
-					out := call(t, connect(t, serveTool(rt, twoQuestions(test.place), opts), client), nil)
+					out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, twoQuestions(test.place), opts), client), nil)
 					require.Empty(t, out.Questions)
 					if test.want != "" {
-						said(t, out, test.want)
+						kit.Said(t, out, test.want)
 						return
 					}
 					require.True(t, out.IsError || out.Error != nil, "%s", out.Result)
 				}
-				rt, _ := newRuntime(t, &mrtr.Options{Unaskable: test.policy})
+				rt, _ := kit.NewRuntime(t, &mrtr.Options{Unaskable: test.policy})
 				check(rt, nil)
-				rt, _ = newRuntime(t, nil)
+				rt, _ = kit.NewRuntime(t, nil)
 				check(rt, &mrtr.HandlerOptions{Unaskable: test.policy})
 			})
 		}
 	}
 	// Who can be asked is asked.
-	for _, client := range []*wire.Options{nil, legacyClient} {
-		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults})
-		said(t, call(t, connect(t, serveTool(rt, twoQuestions("Rome"), nil), client), imperialInPlace), "imperial in Oslo")
+	for _, client := range []*wire.Options{nil, kit.Legacy} {
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults})
+		kit.Said(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, twoQuestions("Rome"), nil), client), imperialInPlace), "imperial in Oslo")
 	}
 }
 
@@ -294,8 +297,8 @@ func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
 func TestPoliciesDoNotContradictEachOther(t *testing.T) {
 	for legacy := mrtr.LegacyInherit; legacy <= mrtr.LegacyPassThrough; legacy++ {
 		for unaskable := mrtr.UnaskableInherit; unaskable <= mrtr.UnaskableDefaults; unaskable++ {
-			rt, _ := newRuntime(t, &mrtr.Options{Legacy: legacy, Unaskable: unaskable})
-			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Legacy: legacy, Unaskable: unaskable})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Legacy: legacy, Unaskable: unaskable})
+			kit.ServeTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Legacy: legacy, Unaskable: unaskable})
 		}
 	}
 	for _, wrong := range []mrtr.Options{
@@ -305,23 +308,23 @@ func TestPoliciesDoNotContradictEachOther(t *testing.T) {
 		{Legacy: -1},
 	} {
 		_, err := mrtr.New(&wrong)
-		misuse(t, err, "%+v", wrong)
+		kit.Misuse(t, err, "%+v", wrong)
 
-		rt, _ := newRuntime(t, nil)
+		rt, _ := kit.NewRuntime(t, nil)
 		require.Panics(t, func() {
-			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Unaskable: wrong.Unaskable, Legacy: wrong.Legacy})
+			kit.ServeTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Unaskable: wrong.Unaskable, Legacy: wrong.Legacy})
 		})
 	}
 }
 
 // counting asks n questions, one a round.
-func counting(n int) nativeHandler {
-	return guardedOf(func(s *stage, _ input) (output, error) {
+func counting(n int) kit.Handler {
+	return kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
 		for i := range n {
 			q := mrtr.Elicit[string](fmt.Sprintf("q%d", i), "?")
-			ask(s, q)
+			kit.Ask(s, q)
 		}
-		return output{"done"}, nil
+		return kit.Output{Said: "done"}, nil
 	})
 }
 
@@ -334,18 +337,18 @@ func TestMaxRounds(t *testing.T) {
 		limit       int
 	}{
 		{"a modern client of which nothing is known", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, nil, 9},
-		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, legacyClient, 20},
-		{"a legacy client, unless it is set", mrtr.Options{}, legacyClient, 9},
+		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, kit.Legacy, 20},
+		{"a legacy client, unless it is set", mrtr.Options{}, kit.Legacy, 9},
 		{"fewer for all", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, nil, 3},
-		{"fewer for legacy clients too", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, legacyClient, 3},
+		{"fewer for legacy clients too", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, kit.Legacy, 3},
 	} {
 		t.Run(test.explanation, func(t *testing.T) {
 			everything := wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }}
-			rt, _ := newRuntime(t, &test.opts)
-			said(t, call(t, connect(t, serveTool(rt, counting(test.limit), nil), test.client), everything), "done")
-			rt, _ = newRuntime(t, &test.opts)
-			out := call(t, connect(t, serveTool(rt, counting(test.limit+1), nil), test.client), everything)
-			failsWith(t, out, fmt.Sprintf("Stopped: more than %d rounds of questions in one call.", test.limit))
+			rt, _ := kit.NewRuntime(t, &test.opts)
+			kit.Said(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, counting(test.limit), nil), test.client), everything), "done")
+			rt, _ = kit.NewRuntime(t, &test.opts)
+			out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, counting(test.limit+1), nil), test.client), everything)
+			kit.FailsWith(t, out, fmt.Sprintf("Stopped: more than %d rounds of questions in one call.", test.limit))
 		})
 	}
 	_, err := mrtr.New(&mrtr.Options{Limits: mrtr.Limits{MaxRounds: -1}})

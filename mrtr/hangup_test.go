@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -59,15 +60,15 @@ type meetingKey struct{}
 func meetingOf(ctx context.Context) *meeting { return ctx.Value(meetingKey{}).(*meeting) }
 
 // meetingStyles pay in the round after the question.
-func meetingStyles() map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, text("pay"))
-		m := meetingOf(s.ctx)
+func meetingStyles() map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(s, kit.Text("pay"))
+		m := meetingOf(s.Ctx)
 		s.Call.OnComplete(func(context.Context) { m.done.Add(1) })
 		m.reach("before the effect")
-		paid, err := mrtr.Once(s.ctx, s.Call, "pay", m.pay)
+		paid, err := mrtr.Once(s.Ctx, s.Call, "pay", m.pay)
 		m.reach("after the effect")
-		return tripOut{Plan: paid}, err
+		return kit.Out{Plan: paid}, err
 	})
 	stops := func(ctx context.Context, c *mrtr.Call, u mrtr.Undo[string]) error {
 		return meetingOf(ctx).undo(ctx, c, u)
@@ -75,17 +76,17 @@ func meetingStyles() map[string]tripStyle {
 	for name, style := range styles {
 		styles[name] = style.OnStop(mrtr.UndoOf("pay", stops))
 	}
-	var list tripSteps
-	steps.Ask(&list, "pay", asks("pay", &deeds{}))
-	done := steps.Do(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
+	var list kit.Steps
+	steps.Ask(&list, "pay", kit.Asks("pay", &kit.Deeds{}))
+	done := steps.Do(&list, "charge", func(ctx context.Context, at *kit.At, idem string) (string, error) {
 		return meetingOf(ctx).pay(ctx, idem)
 	})
 	steps.OnStop(&list, done, stops)
-	list.End(func(ctx context.Context, at *tripAt) (tripOut, error) {
+	list.End(func(ctx context.Context, at *kit.At) (kit.Out, error) {
 		m := meetingOf(ctx)
 		at.Call.OnComplete(func(context.Context) { m.done.Add(1) })
 		m.reach("after the effect")
-		return tripOut{Plan: done.Of(at)}, nil
+		return kit.Out{Plan: done.Of(at)}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	return styles
@@ -106,32 +107,32 @@ func TestHangUpDuringWork(t *testing.T) {
 	require.NotEmpty(t, styles)
 	for name, style := range styles {
 		for _, stored := range []bool{true, false} {
-			if !stored && isStoreForced() {
+			if !stored && kit.StoreForced() {
 				continue
 			}
 			opts := &mrtr.Options{}
 			if stored {
 				opts = &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)}
 			}
-			tool := newTrip(newTripRuntime(t, opts), style, "")
+			tool := kit.NewTrip(kit.TripRuntime(t, opts), style, "")
 			for i := range calls {
 				m := newMeeting(hangUpPlaces[i%len(hangUpPlaces)])
 				if name == "steps" && i%len(hangUpPlaces) == 0 {
 					m.place = "in the effect"
 				}
 				values := context.WithValue(t.Context(), meetingKey{}, m)
-				asked := tool.round(values, "", "", nil)
+				asked := tool.Round(values, "", "", nil)
 				ctx, hangUp := context.WithCancel(values)
 				go func() {
 					<-m.here
 					hangUp()
 					close(m.gone)
 				}()
-				first := tool.round(ctx, "", asked.state, accepting(asked, "yes"))
+				first := tool.Round(ctx, "", asked.State, kit.Accepting(asked, "yes"))
 				hangUp()
 				if stored {
-					again := tool.round(values, "", asked.state, accepting(asked, "yes"))
-					require.Equal(t, tripReply{plan: "paid"}, again, "%s: %v", m.place, first.err)
+					again := tool.Round(values, "", asked.State, kit.Accepting(asked, "yes"))
+					require.Equal(t, kit.Reply{Plan: "paid"}, again, "%s: %v", m.place, first.Err)
 				}
 				require.Equal(t, m.paid.Load(), m.undone.Load()+m.done.Load(), "%s: what was done was undone, or the call completed", m.place)
 				require.False(t, m.early.Load(), "%s: the undo waits for the effect", m.place)

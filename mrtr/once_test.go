@@ -12,25 +12,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 // An effect in Once happens once, in however many rounds it is asked for; its
 // idem is the same whenever it is tried, and another in another call.
 func TestOnceRunsOnce(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 		idems := map[string]int{}
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			return mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
 				idems[idem]++
 				return fmt.Sprint("booking ", len(idems)), nil
 			})
 		}))
 		for call := 1; call <= 2; call++ {
-			last, rounds := tool.run()
-			require.NoError(t, last.err)
+			last, rounds := tool.Run()
+			require.NoError(t, last.Err)
 			require.Equal(t, 3, rounds)
-			require.Equal(t, fmt.Sprint("booking ", call), last.plan)
+			require.Equal(t, fmt.Sprint("booking ", call), last.Plan)
 		}
 		require.Len(t, idems, 2)
 		for idem, times := range idems {
@@ -50,17 +51,17 @@ type fare struct {
 // The caller never sees the value that f made, only what later rounds will
 // see: a field that JSON does not carry is lost at once, not in round two.
 func TestOnceGivesTheValueAfterEncoding(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 		var seen []fare
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			v, err := mrtr.Once(ctx, c, "quote", func(context.Context, string) (fare, error) {
 				return fare{Amount: 7, At: time.Now(), note: "window seat"}, nil
 			})
 			seen = append(seen, v)
 			return "", err
 		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
+		last, _ := tool.Run()
+		require.NoError(t, last.Err)
 		require.NotEmpty(t, seen)
 		for _, v := range seen {
 			require.Equal(t, seen[0], v)
@@ -71,83 +72,83 @@ func TestOnceGivesTheValueAfterEncoding(t *testing.T) {
 
 // A nil value is a value.
 func TestOnceRemembersNothingAsAValue(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var did deeds
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
+		var did kit.Deeds
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			p, err := mrtr.Once(ctx, c, "pointer", func(context.Context, string) (*fare, error) {
-				did.note("pointer")
+				did.Note("pointer")
 				return nil, nil
 			})
 			if err != nil || p != nil {
 				return "", fmt.Errorf("%v, %w", p, err)
 			}
 			v, err := mrtr.Once(ctx, c, "any", func(context.Context, string) (any, error) {
-				did.note("any")
+				did.Note("any")
 				return nil, nil
 			})
 			return fmt.Sprint(v), err
 		}))
-		last, _ := tool.run()
-		require.Equal(t, tripReply{plan: "<nil>"}, last)
-		require.Equal(t, 1, did.count("pointer"))
-		require.Equal(t, 1, did.count("any"))
+		last, _ := tool.Run()
+		require.Equal(t, kit.Reply{Plan: "<nil>"}, last)
+		require.Equal(t, 1, did.Count("pointer"))
+		require.Equal(t, 1, did.Count("any"))
 	})
 }
 
 // A value that JSON cannot carry is found when the effect has run. The call
 // may go on from that error, and the effect does not run again.
 func TestOnceCannotRememberEveryValue(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var did deeds
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
+		var did kit.Deeds
 		var errs []error
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (chan int, error) {
-				did.note("booked")
+				did.Note("booked")
 				return make(chan int), nil
 			})
 			errs = append(errs, err)
 			return "", nil
 		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
-		require.Equal(t, 1, did.count("booked"))
+		last, _ := tool.Run()
+		require.NoError(t, last.Err)
+		require.Equal(t, 1, did.Count("booked"))
 		require.NotEmpty(t, errs)
 		for _, err := range errs {
-			misuse(t, err)
+			kit.Misuse(t, err)
 			require.Contains(t, err.Error(), `effect "book" ran, but its value c`)
-			require.Equal(t, "unknown", effectOf(err), "it ran, and what it has done is lost")
+			require.Equal(t, "unknown", kit.EffectOf(err), "it ran, and what it has done is lost")
 		}
 	})
 }
 
 func TestOnceNoticesAnotherType(t *testing.T) {
-	last, _ := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last, _ := kit.ServeTrip(t, kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		if c.Round() == 1 {
 			return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "text", nil })
 		}
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (int, error) { return 1, nil })
 		return "", err
-	}, "q")).run()
-	require.ErrorContains(t, last.err, `mrtr: effect "book" ran, but its value is not a int`)
+	}, "q")).Run()
+	require.ErrorContains(t, last.Err, `mrtr: effect "book" ran, but its value is not a int`)
 }
 
 func TestOnceRefusesWrongKeys(t *testing.T) {
 	keys := []string{"", "with space", "über", strings.Repeat("x", 65)}
 	require.NotEmpty(t, keys)
 	for _, key := range keys {
-		var did deeds
-		last := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			return mrtr.Once(ctx, c, key, did.do("it"))
-		})).begin()
-		misuse(t, last.err, key)
-		require.Zero(t, did.count("it"))
+		var did kit.Deeds
+		last := kit.ServeTrip(t, kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return mrtr.Once(ctx, c, key, did.Do("it"))
+		})).Begin()
+		kit.Misuse(t, last.Err, key)
+		require.Zero(t, did.Count("it"))
 	}
 }
 
 // The same key twice at a time is a mistake; two keys are two effects.
 func TestOnceFromSeveralGoroutines(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			_, err := mrtr.Once(ctx, c, "same", func(ctx context.Context, _ string) (string, error) {
 				refused := make(chan error)
 				go func() {
@@ -163,24 +164,24 @@ func TestOnceFromSeveralGoroutines(t *testing.T) {
 			})
 			return "done", err
 		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
+		last, _ := tool.Run()
+		require.NoError(t, last.Err)
 
-		var did deeds
-		tool = serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		var did kit.Deeds
+		tool = kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			var all sync.WaitGroup
 			errs := make([]error, 8)
 			for i := range errs {
 				key := fmt.Sprint("effect-", i)
-				all.Go(func() { _, errs[i] = mrtr.Once(ctx, c, key, did.do(key)) })
+				all.Go(func() { _, errs[i] = mrtr.Once(ctx, c, key, did.Do(key)) })
 			}
 			all.Wait()
 			return "done", errors.Join(errs...)
 		}))
-		last, _ = tool.run()
-		require.NoError(t, last.err)
+		last, _ = tool.Run()
+		require.NoError(t, last.Err)
 		for i := range 8 {
-			require.Equal(t, 1, did.count(fmt.Sprint("effect-", i)))
+			require.Equal(t, 1, did.Count(fmt.Sprint("effect-", i)))
 		}
 	})
 }
@@ -189,40 +190,40 @@ func TestOnceFromSeveralGoroutines(t *testing.T) {
 // call does not complete: a handler that is entered three times
 // registers three times, and only the last counts.
 func TestOnceOnComplete(t *testing.T) {
-	var did deeds
-	register := func(c *mrtr.Call) { c.OnComplete(func(context.Context) { did.note("completed") }) }
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+	var did kit.Deeds
+	register := func(c *mrtr.Call) { c.OnComplete(func(context.Context) { did.Note("completed") }) }
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		register(s.Call)
 		for _, key := range []string{"first", "second"} {
-			ask(s, text(key))
+			kit.Ask(s, kit.Text(key))
 		}
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	})
-	var list steps.List[tripIn, tripOut]
+	var list steps.List[kit.In, kit.Out]
 	for _, key := range []string{"first", "second"} {
-		steps.Ask(&list, key, func(_ context.Context, at *steps.At[tripIn]) (mrtr.Question[string], error) {
+		steps.Ask(&list, key, func(_ context.Context, at *steps.At[kit.In]) (mrtr.Question[string], error) {
 			register(at.Call)
-			return text(key), nil
+			return kit.Text(key), nil
 		})
 	}
-	list.End(func(_ context.Context, at *steps.At[tripIn]) (tripOut, error) {
+	list.End(func(_ context.Context, at *steps.At[kit.In]) (kit.Out, error) {
 		register(at.Call)
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	})
-	steps := mustBuild(t, &list)
+	steps := kit.Build(t, &list)
 	styles["steps"] = steps
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			asked := tool.begin()
-			require.Error(t, tool.round(t.Context(), "", asked.state, declining(asked)).err)
-			require.Zero(t, did.count("completed"), "a decline completes nothing")
-			asked = tool.answer(tool.begin(), "x")
-			require.Equal(t, []string{"second"}, asked.asks)
-			require.Zero(t, did.count("completed"), "nor does a question")
-			require.NoError(t, tool.answer(asked, "y").err)
-			require.Equal(t, 1, did.count("completed"))
+			did = kit.Deeds{}
+			tool := kit.ServeTrip(t, style)
+			asked := tool.Begin()
+			require.Error(t, tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err)
+			require.Zero(t, did.Count("completed"), "a decline completes nothing")
+			asked = tool.Answer(tool.Begin(), "x")
+			require.Equal(t, []string{"second"}, asked.Asks)
+			require.Zero(t, did.Count("completed"), "nor does a question")
+			require.NoError(t, tool.Answer(asked, "y").Err)
+			require.Equal(t, 1, did.Count("completed"))
 		})
 	}
 }
@@ -230,38 +231,38 @@ func TestOnceOnComplete(t *testing.T) {
 // A handler that is entered twice in one round, because its question was
 // answered by itself, has registered twice, and completes once.
 func TestOnceOnCompleteWhenEnteredAgain(t *testing.T) {
-	var did deeds
+	var did kit.Deeds
 	sure := mrtr.Confirm("sure", "Sure?")
 	register := func(c *mrtr.Call) {
-		did.note("entered")
-		c.OnComplete(func(context.Context) { did.note("completed") })
+		did.Note("entered")
+		c.OnComplete(func(context.Context) { did.Note("completed") })
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		register(s.Call)
-		ask(s, sure)
-		return tripOut{}, nil
+		kit.Ask(s, sure)
+		return kit.Out{}, nil
 	})
-	var list tripSteps
-	steps.Ask(&list, "sure", func(_ context.Context, at *tripAt) (mrtr.Question[bool], error) {
+	var list kit.Steps
+	steps.Ask(&list, "sure", func(_ context.Context, at *kit.At) (mrtr.Question[bool], error) {
 		register(at.Call)
 		return sure, nil
 	})
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
 		register(at.Call)
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	})
-	styles["steps"] = mustBuild(t, &list)
+	styles["steps"] = kit.Build(t, &list)
 	for name, style := range styles {
 		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			tool.mute = true
-			reply := tool.begin()
-			require.NoError(t, reply.err)
-			require.Nil(t, reply.asks)
-			require.Equal(t, 1, did.count("completed"))
+			did = kit.Deeds{}
+			tool := kit.ServeTrip(t, style)
+			tool.Mute = true
+			reply := tool.Begin()
+			require.NoError(t, reply.Err)
+			require.Nil(t, reply.Asks)
+			require.Equal(t, 1, did.Count("completed"))
 			if name != "coroutine" && name != "resumable" {
-				require.Equal(t, 2, did.count("entered"))
+				require.Equal(t, 2, did.Count("entered"))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
@@ -101,21 +102,21 @@ func TestWrongQuestions(t *testing.T) {
 		{"a list of anything, as a schema", schema(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}}}`), "name its choices"},
 		{"a format nobody allows", schema(`{"type":"object","properties":{"a":{"type":"string","format":"ipv4"}}}`), `"ipv4"`},
 		{"a default for a Confirm", mrtr.Confirm("q", "?").Default(true), "no default"},
-		{"a default that is no choice", units.Default("kelvin"), "cannot be an answer"},
+		{"a default that is no choice", kit.Units.Default("kelvin"), "cannot be an answer"},
 		{"a default of another type", mrtr.ElicitAs[map[string]any]("q", "?", json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)).Default(map[string]any{"a": 1}), "cannot be an answer"},
 		{"an optional wrong question", mrtr.Optional(mrtr.Elicit[func()]("q", "?")), "cannot be asked for"},
 	} {
 		t.Run(wrong.explanation, func(t *testing.T) {
 			err := wrong.question.Err()
-			misuse(t, err)
+			kit.Misuse(t, err)
 			require.Contains(t, err.Error(), wrong.says)
 
 			// Asked all the same, it ends the call with that error, unsent.
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, needing(wrong.question), nil), nil)
-			out := call(t, client, nil)
-			failsWith(t, out, err.Error())
-			require.Empty(t, seen.of(observe.QuestionsAsked))
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeTool(rt, needing(wrong.question), nil), nil)
+			out := kit.Call(t, client, nil)
+			kit.FailsWith(t, out, err.Error())
+			require.Empty(t, seen.Of(observe.QuestionsAsked))
 		})
 	}
 }
@@ -139,16 +140,16 @@ func TestTheSchemasOfForms(t *testing.T) {
 		{mrtr.Elicit[titled]("q", "?"), `{"type":"object","properties":{"when":{"type":"string","format":"date-time","description":"the day you \"leave\""}},"required":["when"]}`},
 	} {
 		require.NoError(t, c.question.Err())
-		out := play(t, needing(c.question), nil)
+		out := kit.Play(t, needing(c.question), nil)
 		require.NotEmpty(t, out.Questions)
 		require.JSONEq(t, c.schema, string(out.Questions[0].Schema))
 	}
 }
 
 // needing asks and never gets further.
-func needing(q mrtr.AnyQuestion) nativeHandler {
-	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(q), output{}, nil
+func needing(q mrtr.AnyQuestion) kit.Handler {
+	return func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return mrtr.Need(q), kit.Output{}, nil
 	}
 }
 
@@ -156,10 +157,10 @@ func needing(q mrtr.AnyQuestion) nativeHandler {
 func roundTrip[T any](t *testing.T, q mrtr.Question[T], answer wire.Answer) T {
 	t.Helper()
 	require.NoError(t, q.Err())
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	var got T
-	out := call(t, connect(t, serveTool(rt, asking(q, func(v T) string { got = v; return "done" }), nil), nil), wire.Answers{"q": answer})
-	said(t, out, "done")
+	out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(q, func(v T) string { got = v; return "done" }), nil), nil), wire.Answers{"q": answer})
+	kit.Said(t, out, "done")
 	require.Equal(t, 2, out.Rounds)
 	return got
 }
@@ -241,12 +242,12 @@ func TestQuestionsForTheClientItself(t *testing.T) {
 var visit2 = mrtr.ElicitURL("q", "Please log in.", "https://example.org/login")
 
 func TestQuestionsOnTheWire(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units, visitPage, sample, roots), output{}, nil
+	rt, _ := kit.NewRuntime(t, nil)
+	handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return mrtr.Need(kit.Units, visitPage, sample, roots), kit.Output{}, nil
 	}
-	client := connect(t, serveTool(rt, handler, nil), nil)
-	reply := send(t, client, wire.Request{Name: "tool"})
+	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
+	reply := kit.Send(t, client, wire.Request{Name: "tool"})
 	asked := map[string]wire.Question{}
 	for _, q := range reply.Asks {
 		asked[q.Key] = q
@@ -263,26 +264,26 @@ func TestQuestionsOnTheWire(t *testing.T) {
 
 // The same code path serves a plain answer: nobody is asked.
 func TestKnownAsksNobody(t *testing.T) {
-	out := play(t, asking(mrtr.Known("x"), itself), nil)
-	said(t, out, "x")
+	out := kit.Play(t, kit.Asking(mrtr.Known("x"), kit.Itself), nil)
+	kit.Said(t, out, "x")
 	require.Equal(t, 1, out.Rounds)
 	require.Empty(t, mrtr.Known(1).Key())
 	require.NoError(t, mrtr.Known(1).Err())
 
 	// Beside one that is asked, it is left out.
-	rt, seen := newRuntime(t, nil)
-	both := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		known, unit := mrtr.Optional(mrtr.Known(7)), units
+	rt, seen := kit.NewRuntime(t, nil)
+	both := func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		known, unit := mrtr.Optional(mrtr.Known(7)), kit.Units
 		k, ok1 := mrtr.Answer(c, known)
 		u, ok2 := mrtr.Answer(c, unit)
 		if !ok1 || !ok2 {
-			return mrtr.Need(known, unit), output{}, nil
+			return mrtr.Need(known, unit), kit.Output{}, nil
 		}
-		return nil, output{fmt.Sprintf("%d %s", *k, u)}, nil
+		return nil, kit.Output{Said: fmt.Sprintf("%d %s", *k, u)}, nil
 	}
-	out = call(t, connect(t, serveTool(rt, both, nil), nil), wire.Answers{"units": wire.Value("metric")})
-	said(t, out, "7 metric")
-	require.Equal(t, []string{"units"}, seen.of(observe.QuestionsAsked)[0].Questions)
+	out = kit.Call(t, kit.Connect(t, kit.ServeTool(rt, both, nil), nil), wire.Answers{"units": wire.Value("metric")})
+	kit.Said(t, out, "7 metric")
+	require.Equal(t, []string{"units"}, seen.Of(observe.QuestionsAsked)[0].Questions)
 }
 
 // An answer is judged by the question as it was sent, not by the one that the
@@ -291,7 +292,7 @@ func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
 	base := mrtr.Choose("q", "?", mrtr.Choices("a")...)
 	_ = base.Default("a")
 	_ = mrtr.Optional(base)
-	out := play(t, asking(base, itself), wire.Answers{"q": wire.Decline})
+	out := kit.Play(t, kit.Asking(base, kit.Itself), wire.Answers{"q": wire.Decline})
 	require.True(t, out.IsError, "the question itself takes no no")
 
 	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)
@@ -305,31 +306,35 @@ func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
 // A question of any text is asked once and answered, in every style.
 func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
 	question := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("send", words).Verbatim() }
-	styles := everyStyle(func(s *stage, in input) (output, error) { return output{ask(s, question(in.Location))}, nil })
-	styles["once"] = mrtr.Native(guardedOf(func(s *stage, in input) (output, error) {
-		return output{ask(s, question(once(s, "look", func(context.Context, string) (string, error) { return in.Location, nil })))}, nil
+	styles := kit.EveryStyle(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
+		return kit.Output{Said: kit.Ask(s, question(in.Location))}, nil
+	})
+	styles["once"] = mrtr.Native(kit.Guarded(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
+		return kit.Output{Said: kit.Ask(s, question(kit.Once(s, "look", func(context.Context, string) (string, error) { return in.Location, nil })))}, nil
 	}))
-	var list steps.List[input, output]
-	send := steps.Ask(&list, "send", func(_ context.Context, at *steps.At[input]) (mrtr.Question[string], error) {
+	var list steps.List[kit.Input, kit.Output]
+	send := steps.Ask(&list, "send", func(_ context.Context, at *steps.At[kit.Input]) (mrtr.Question[string], error) {
 		return question(at.In.Location), nil
 	})
-	list.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{send.Of(at)}, nil })
+	list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: send.Of(at)}, nil
+	})
 	styles["steps"] = list.MustBuild()
 	for name, style := range styles {
 		for _, version := range []string{"2026-07-28", wire.Legacy} {
 			t.Run(name+", "+version, func(t *testing.T) {
-				rt, _ := newRuntime(t, nil)
-				server := serveStyle(rt, style, nil)
-				client := connect(t, server, &wire.Options{Version: version})
+				rt, _ := kit.NewRuntime(t, nil)
+				server := kit.ServeStyle(rt, style, nil)
+				client := kit.Connect(t, server, &wire.Options{Version: version})
 				for _, text := range []string{"Send this?\n{\"amount\": 5}", "\n{\"", "<\"}]\x00\u2028", "\\ud800"} {
 					asked := 0
-					got, err := client.Call(t.Context(), "tool", input{Location: text}, wire.Answers{"send": func(q wire.Question) any {
+					got, err := client.Call(t.Context(), "tool", kit.Input{Location: text}, wire.Answers{"send": func(q wire.Question) any {
 						asked++
 						require.Equal(t, text, q.Message)
 						return wire.Value(text)(q)
 					}})
 					require.NoError(t, err)
-					var said output
+					var said kit.Output
 					require.NoError(t, json.Unmarshal(got.Structured, &said))
 					require.Equal(t, text, said.Said)
 					require.Equal(t, 1, asked)

@@ -18,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -25,12 +26,12 @@ import (
 // A handler may return the same result to every call: go-sdk writes to results, and
 // must get one of its own. The race detector is the judge.
 func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	tool := &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}, Content: []mcp.Content{&mcp.TextContent{Text: "shared"}}}
 	prompt := &mcp.GetPromptResult{Meta: mcp.Meta{"a": 1}, Description: "shared"}
 	resource := &mcp.ReadResourceResult{Meta: mcp.Meta{"a": 1}, Contents: []*mcp.ResourceContents{{Text: "shared"}, nil}}
 	resource.Contents = resource.Contents[:1]
-	server := newServer()
+	server := kit.NewServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
 		mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			return nil, tool, nil
@@ -45,7 +46,7 @@ func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 		}), nil))
 	var wg sync.WaitGroup
 	for range 4 {
-		client := connect(t, server, nil)
+		client := kit.Connect(t, server, nil)
 		wg.Go(func() {
 			for range 20 {
 				for _, r := range []wire.Request{{Name: "raw"}, {Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
@@ -77,18 +78,18 @@ type spokenByPointer struct {
 func (s *spokenByPointer) Text() string { return fmt.Sprintf("It is %d.", s.N) }
 
 func TestAnOutputMaySayItsOwnText(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "value"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spoken, error) {
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.NewServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "value"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, spoken, error) {
 		return nil, spoken{7}, nil
 	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "pointer"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spokenByPointer, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "pointer"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, spokenByPointer, error) {
 		return nil, spokenByPointer{7}, nil
 	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "nil"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, *spokenByPointer, error) {
+	mcp.AddTool(server, &mcp.Tool{Name: "nil"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, *spokenByPointer, error) {
 		return nil, nil, nil
 	}), nil))
-	client := connect(t, server, nil)
+	client := kit.Connect(t, server, nil)
 	for _, name := range []string{"value", "pointer"} {
 		out, err := client.Call(context.Background(), name, map[string]any{}, nil)
 		require.NoError(t, err)
@@ -102,33 +103,33 @@ func TestAnOutputMaySayItsOwnText(t *testing.T) {
 
 // A handler that is entered twice in one round gets its arguments as they came.
 func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
-	unit := units.Default("metric")
+	rt, seen := kit.NewRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
+	unit := kit.Units.Default("metric")
 	sure := mrtr.Confirm("sure", "?")
-	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+	handler := func(_ context.Context, c *mrtr.Call, in kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		require.Equal(t, []string{"a", "b"}, in.Tags)
 		in.Tags[0] = "changed"
 		for _, q := range []mrtr.AnyQuestion{unit, sure} {
 			_, ok1 := mrtr.Answer(c, unit)
 			_, ok2 := mrtr.Answer(c, sure)
 			if q.Key() == "units" && !ok1 || q.Key() == "sure" && !ok2 {
-				return mrtr.Need(q), output{}, nil
+				return mrtr.Need(q), kit.Output{}, nil
 			}
 		}
-		return nil, output{"done"}, nil
+		return nil, kit.Output{Said: "done"}, nil
 	}
-	server := serveTool(rt, handler, nil)
+	server := kit.ServeTool(rt, handler, nil)
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(guardedOf(func(s *stage, in json.RawMessage) (*mcp.CallToolResult, error) {
+		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, in json.RawMessage) (*mcp.CallToolResult, error) {
 			require.JSONEq(t, `{"tags":["a","b"]}`, string(in))
 			clear(in)
-			ask(s, unit)
+			kit.Ask(s, unit)
 			return nil, nil
 		})), nil))
-	for _, opts := range []*wire.Options{legacyClient, nil} {
-		client := connect(t, server, opts)
+	for _, opts := range []*wire.Options{kit.Legacy, nil} {
+		client := kit.Connect(t, server, opts)
 		for _, name := range []string{"tool", "raw"} {
-			before := seen.entries()
+			before := seen.Entries()
 			// A requirement that fails in a handler ends its goroutine, and nobody answers.
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
@@ -136,7 +137,7 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 			require.NoError(t, err)
 			require.Nil(t, out.Error)
 			require.False(t, out.IsError, out.Text)
-			require.Equal(t, map[string]int{"tool": 3, "raw": 2}[name], seen.entries()-before)
+			require.Equal(t, map[string]int{"tool": 3, "raw": 2}[name], seen.Entries()-before)
 		}
 	}
 }
@@ -144,42 +145,44 @@ func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
 // Every function of the author's that the engine runs may panic, and that ends
 // one call.
 func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
-	for where, handler := range map[string]nativeHandler{
-		"in the handler": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) { panic(canary) },
-		"with an error": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			panic(errors.New(canary))
+	for where, handler := range map[string]kit.Handler{
+		"in the handler": func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			panic(kit.Canary)
 		},
-		"on completion": func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-			c.OnComplete(func(context.Context) { panic(canary) })
-			return nil, output{}, nil
+		"with an error": func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			panic(errors.New(kit.Canary))
+		},
+		"on completion": func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			c.OnComplete(func(context.Context) { panic(kit.Canary) })
+			return nil, kit.Output{}, nil
 		},
 	} {
 		t.Run(where, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, handler, nil), nil)
-			out := call(t, client, nil)
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
+			out := kit.Call(t, client, nil)
 			require.Nil(t, out.Error)
-			failsWith(t, out, "The tool failed unexpectedly.")
-			require.NotContains(t, string(out.Result), canary)
-			panicked := panicOf(t, seen.of(observe.CallStopped)[0].Err)
+			kit.FailsWith(t, out, "The tool failed unexpectedly.")
+			require.NotContains(t, string(out.Result), kit.Canary)
+			panicked := kit.PanicOf(t, seen.Of(observe.CallStopped)[0].Err)
 			require.NotEmpty(t, panicked.Stack)
-			require.Contains(t, panicked.ToolErrorCause(), canary)
+			require.Contains(t, panicked.ToolErrorCause(), kit.Canary)
 		})
 	}
 	t.Run("in Principal", func(t *testing.T) {
-		rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(canary) }})
-		out := call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), nil)
-		failsWith(t, out, "The tool failed unexpectedly.")
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(kit.Canary) }})
+		out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil), nil), nil)
+		kit.FailsWith(t, out, "The tool failed unexpectedly.")
 	})
 	t.Run("in a prompt", func(t *testing.T) {
-		rt, _ := newRuntime(t, nil)
-		server := newServer()
+		rt, _ := kit.NewRuntime(t, nil)
+		server := kit.NewServer()
 		server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-			panic(canary)
+			panic(kit.Canary)
 		}), nil))
-		reply := send(t, connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
+		reply := kit.Send(t, kit.Connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
 		require.NotNil(t, reply.Error)
-		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
+		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(kit.JSON(reply.Error)))
 	})
 }
 
@@ -197,25 +200,25 @@ func TestErrorsOfHandlers(t *testing.T) {
 	} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.explanation, ", effect: ", after), func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				handler := func(ctx context.Context, call *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+				rt, seen := kit.NewRuntime(t, nil)
+				handler := func(ctx context.Context, call *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 					if after {
 						_, err := mrtr.Once(ctx, call, "effect", func(context.Context, string) (int, error) { return 1, nil })
 						require.NoError(t, err)
 					}
-					return nil, output{"unseen"}, c.err
+					return nil, kit.Output{Said: "unseen"}, c.err
 				}
-				out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
+				out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, handler, nil), nil), nil)
 				if c.code != 0 {
-					refusedWith(t, out.Error, c.code)
+					kit.RefusedWith(t, out.Error, c.code)
 					require.Equal(t, c.text, out.Error.Message)
 					return
 				}
-				failsWith(t, out, c.text+map[bool]string{true: `. "effect" was done: do not call the tool again without checking.`}[after])
+				kit.FailsWith(t, out, c.text+map[bool]string{true: `. "effect" was done: do not call the tool again without checking.`}[after])
 				require.Empty(t, out.Structured)
-				stopped := seen.of(observe.CallStopped)[0].Err
+				stopped := seen.Of(observe.CallStopped)[0].Err
 				require.ErrorIs(t, stopped, c.err)
-				require.Equal(t, map[bool]string{true: "applied"}[after], effectOf(stopped))
+				require.Equal(t, map[bool]string{true: "applied"}[after], kit.EffectOf(stopped))
 			})
 		}
 	}
@@ -224,7 +227,7 @@ func TestErrorsOfHandlers(t *testing.T) {
 // Middleware sees the errors of prompts and resources whole, with the code that
 // goes out.
 func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	server := everything(rt)
 	var last error
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -234,11 +237,11 @@ func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
 			return res, err
 		}
 	})
-	client := connect(t, server, nil)
+	client := kit.Connect(t, server, nil)
 	for _, m := range methods[1:] {
 		_, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Cancel})
 		require.NoError(t, err)
-		ended(t, last, mrtr.Cancelled)
+		kit.Ended(t, last, mrtr.Cancelled)
 		var coded *jsonrpc.Error
 		require.ErrorAs(t, last, &coded)
 		require.EqualValues(t, -31000, coded.Code)
@@ -285,12 +288,12 @@ func (annotated) Meta() mcp.Meta { return annotation }
 var annotation = mcp.Meta{"org.example/a": true}
 
 func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := serveStyle(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil)
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.ServeStyle(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "broken"}, mrtr.Tool(rt, mrtr.Native(resulting(func() brokenChart { return brokenChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "empty"}, mrtr.Tool(rt, mrtr.Native(resulting(func() emptyChart { return emptyChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "annotated"}, mrtr.Tool(rt, mrtr.Native(resulting(func() annotated { return annotated{7} })), nil))
-	client := connect(t, server, nil)
+	client := kit.Connect(t, server, nil)
 	result := func(name string) (whole struct {
 		Content []map[string]any
 		Meta    map[string]any `json:"_meta"`
@@ -323,13 +326,15 @@ func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
 }
 
 // resulting is a handler that asks nothing.
-func resulting[T any](result func() T) mrtr.GuardedFunc[input, T] {
-	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, T, error) { return nil, result(), nil }
+func resulting[T any](result func() T) mrtr.GuardedFunc[kit.Input, T] {
+	return func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, T, error) {
+		return nil, result(), nil
+	}
 }
 
 // A whole result would be nested in the structured output of another.
 func TestAResultIsNoOutput(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	says := "which would be nested in itself"
 	for _, register := range []func(){
 		func() { mrtr.Tool(rt, mrtr.Native(resulting(func() *mcp.CallToolResult { return nil })), nil) },
@@ -337,7 +342,7 @@ func TestAResultIsNoOutput(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				usage := misuse(t, recover().(error))
+				usage := kit.Misuse(t, recover().(error))
 				require.ErrorContains(t, usage, says)
 			}()
 			register()
@@ -362,22 +367,22 @@ var incomplete = map[string]string{
 func TestAWholeResultDoesNotAsk(t *testing.T) {
 	const told = "returned a result with questions or a state"
 	for explanation, text := range incomplete {
-		for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+		for way, client := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
 			t.Run(explanation+", "+way, func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				server := newServer()
+				rt, seen := kit.NewRuntime(t, nil)
+				server := kit.NewServer()
 				server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, wholeResult[json.RawMessage, mcp.CallToolResult](t, text), nil))
 				server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
 				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, wholeResult[string, mcp.ReadResourceResult](t, text), nil))
-				c := connect(t, server, client)
-				failsWith(t, call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
+				c := kit.Connect(t, server, client)
+				kit.FailsWith(t, kit.Call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
 				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
-					reply := send(t, c, r)
+					reply := kit.Send(t, c, r)
 					require.NotNil(t, reply.Error)
 					require.Contains(t, reply.Error.Message, told)
 				}
 				require.Empty(t, c.Asked())
-				require.Len(t, seen.of(observe.CallStopped), 3)
+				require.Len(t, seen.Of(observe.CallStopped), 3)
 			})
 		}
 	}
@@ -392,8 +397,8 @@ func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
 // The questions of another server become questions here, for
 // clients of both eras.
 func TestAGatewayAsksForAnotherServer(t *testing.T) {
-	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(guardedOf(func(s *stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
-		said := ask(s, units)
+	upstream := mrtr.RawTool(kit.TripRuntime(t, nil), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
+		said := kit.Ask(s, kit.Units)
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
 	})), nil)
 	type asked struct {
@@ -401,10 +406,10 @@ func TestAGatewayAsksForAnotherServer(t *testing.T) {
 		Questions map[string]*mcp.ElicitParams
 		Said      string
 	}
-	gateway := mrtr.Native(guardedOf(func(s *stage, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		p := &mcp.CallToolParamsRaw{Meta: modernMeta(), Name: "upstream", Arguments: arguments}
+	gateway := mrtr.Native(kit.Guarded(func(s *kit.Stage, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+		p := &mcp.CallToolParamsRaw{Meta: kit.ModernMeta(), Name: "upstream", Arguments: arguments}
 		for n := 1; ; n++ {
-			next := once(s, fmt.Sprint("upstream", n), func(ctx context.Context, _ string) (next asked, _ error) {
+			next := kit.Once(s, fmt.Sprint("upstream", n), func(ctx context.Context, _ string) (next asked, _ error) {
 				res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
 				if err != nil {
 					return next, err
@@ -423,16 +428,16 @@ func TestAGatewayAsksForAnotherServer(t *testing.T) {
 			}
 			p.RequestState, p.InputResponses = next.State, mcp.InputResponseMap{}
 			for key, question := range next.Questions {
-				p.InputResponses[key] = ask(s, mrtr.ElicitRaw(key, question))
+				p.InputResponses[key] = kit.Ask(s, mrtr.ElicitRaw(key, question))
 			}
 		}
 	}))
-	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
 		t.Run(way, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			server := newServer()
+			rt, _ := kit.NewRuntime(t, nil)
+			server := kit.NewServer()
 			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, gateway, nil))
-			out := call(t, connect(t, server, client), imperialInPlace)
+			out := kit.Call(t, kit.Connect(t, server, client), imperialInPlace)
 			require.False(t, out.IsError, out.Text)
 			require.Equal(t, "imperial", out.Text)
 		})
@@ -449,13 +454,13 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 			if stored {
 				o.Durable = durable.In(store.NewMemory(nil), nil)
 			}
-			rt, _ := newRuntime(t, o)
-			server := newServer()
+			rt, _ := kit.NewRuntime(t, o)
+			server := kit.NewServer()
 			if bounded {
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 			}
-			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(guardedOf(func(s *stage, _ string) (*mcp.ReadResourceResult, error) {
-				said := ask(s, units)
+			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
+				said := kit.Ask(s, kit.Units)
 				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
 			})), nil))
 			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
@@ -467,7 +472,7 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 				}
 				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://hand", Text: "x"}}}, nil
 			})
-			client := connect(t, server, nil)
+			client := kit.Connect(t, server, nil)
 			for uri, want := range map[string]mcp.Cacheable{"mem://r": {CacheScope: "private"}, "mem://plain": hints, "mem://hand": {CacheScope: "private"}} {
 				if uri == "mem://hand" && !bounded {
 					continue // it is not ours

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/options"
@@ -24,54 +25,54 @@ import (
 // These two tests are why it is sealed.
 
 // paying charges, then asks, and tells whether it was paid.
-func paying(did *deeds) tripStyle {
-	return guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-		return mrtr.Once(ctx, c, "charge", did.do("charge"))
+func paying(did *kit.Deeds) kit.Style {
+	return kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		return mrtr.Once(ctx, c, "charge", did.Do("charge"))
 	}, "seat")
 }
 
 // payingSteps does the same in steps.
-func payingSteps(t *testing.T, did *deeds) tripStyle {
-	var list steps.List[tripIn, tripOut]
-	seat := steps.Ask(&list, "seat", func(context.Context, *steps.At[tripIn]) (mrtr.Question[string], error) {
-		return text("seat"), nil
+func payingSteps(t *testing.T, did *kit.Deeds) kit.Style {
+	var list steps.List[kit.In, kit.Out]
+	seat := steps.Ask(&list, "seat", func(context.Context, *steps.At[kit.In]) (mrtr.Question[string], error) {
+		return kit.Text("seat"), nil
 	})
-	charge := steps.Do(&list, "charge", func(ctx context.Context, _ *steps.At[tripIn], idem string) (string, error) {
-		return did.do("charge")(ctx, idem)
+	charge := steps.Do(&list, "charge", func(ctx context.Context, _ *steps.At[kit.In], idem string) (string, error) {
+		return did.Do("charge")(ctx, idem)
 	})
-	list.End(func(_ context.Context, at *steps.At[tripIn]) (tripOut, error) {
-		return tripOut{Plan: seat.Of(at) + " " + charge.Of(at)}, nil
+	list.End(func(_ context.Context, at *steps.At[kit.In]) (kit.Out, error) {
+		return kit.Out{Plan: seat.Of(at) + " " + charge.Of(at)}, nil
 	})
-	style := mustBuild(t, &list)
+	style := kit.Build(t, &list)
 	return style
 }
 
 func TestUnsignedStateLetsAClientSkipOnce(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, nil)
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, nil)
 	mrtr.Unsigned(rt)
-	tool := newTrip(rt, paying(&did), "")
+	tool := kit.NewTrip(rt, paying(&did), "")
 	forged := `{"v":4,"call":"mine","round":1,"style":"guards","done":[{"key":"charge","kind":"effect","value":"a free ride"}]}`
-	asked := tool.round(t.Context(), "", forged, nil)
-	require.NoError(t, asked.err)
-	last := tool.answer(asked, "window")
-	require.Equal(t, tripReply{plan: "a free ride"}, last)
-	require.Zero(t, did.count("charge"), "the client has claimed that it was charged, and was believed")
+	asked := tool.Round(t.Context(), "", forged, nil)
+	require.NoError(t, asked.Err)
+	last := tool.Answer(asked, "window")
+	require.Equal(t, kit.Reply{Plan: "a free ride"}, last)
+	require.Zero(t, did.Count("charge"), "the client has claimed that it was charged, and was believed")
 }
 
 func TestUnsignedStateLetsAClientSkipSteps(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, nil)
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, nil)
 	mrtr.Unsigned(rt)
-	tool := newTrip(rt, payingSteps(t, &did), "")
-	asked := tool.begin()
+	tool := kit.NewTrip(rt, payingSteps(t, &did), "")
+	asked := tool.Begin()
 	var state struct{ Steps string }
-	require.NoError(t, json.Unmarshal([]byte(asked.state), &state))
-	forged := strings.Replace(asked.state, `,"pending":`,
+	require.NoError(t, json.Unmarshal([]byte(asked.State), &state))
+	forged := strings.Replace(asked.State, `,"pending":`,
 		`,"done":[{"key":"step:charge","kind":"effect","value":"a free ride"}],"pending":`, 1)
-	last := tool.round(t.Context(), "", forged, accepting(asked, "window"))
-	require.Equal(t, tripReply{plan: "window a free ride"}, last)
-	require.Zero(t, did.count("charge"), "the client has claimed that the step was done, and was believed")
+	last := tool.Round(t.Context(), "", forged, kit.Accepting(asked, "window"))
+	require.Equal(t, kit.Reply{Plan: "window a free ride"}, last)
+	require.Zero(t, did.Count("charge"), "the client has claimed that the step was done, and was believed")
 }
 
 // secondState is the state that weather_once returns with its second question.
@@ -83,10 +84,10 @@ func secondState(t *testing.T, rt *mrtr.Runtime) string {
 	require.NoError(t, err)
 	defer client.Close()
 	request := wire.Request{Name: "weather_once", Arguments: map[string]any{"location": "Springfield"}}
-	first := send(t, client, request)
+	first := kit.Send(t, client, request)
 	request.State = first.State
 	request.Responses = map[string]any{"place": wire.Value("Springfield, Illinois")(first.Asks[0])}
-	second := send(t, client, request)
+	second := kit.Send(t, client, request)
 	require.True(t, second.Incomplete())
 	return second.State
 }
@@ -157,19 +158,19 @@ func TestReadableAndSealedInstancesTakeUpEachOthersCalls(t *testing.T) {
 	type input struct{}
 	first, second := mrtr.Choose("first", "First?", mrtr.Choices("a", "b")...), mrtr.Elicit[int]("second", "Second?")
 	looked := 0
-	instance := func(readable bool) mcp.ToolHandlerFor[input, output] {
+	instance := func(readable bool) mcp.ToolHandlerFor[input, kit.Output] {
 		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}, Readable: readable}})
 		require.NoError(t, err)
-		return mrtr.Tool(rt, linear.Journal(linearOf(func(s *stage, _ input) (output, error) {
-			ctx, c := s.ctx, s.Call
-			a := ask(s, first)
-			found := once(s, "look", func(context.Context, string) (string, error) { looked++; return "found " + a, nil })
+		return mrtr.Tool(rt, linear.Journal(kit.Linear(func(s *kit.Stage, _ input) (kit.Output, error) {
+			ctx, c := s.Ctx, s.Call
+			a := kit.Ask(s, first)
+			found := kit.Once(s, "look", func(context.Context, string) (string, error) { looked++; return "found " + a, nil })
 			n, err := linear.Ask(ctx, c, second)
-			return output{found + string(rune('0'+n))}, err
+			return kit.Output{Said: found + string(rune('0'+n))}, err
 		})), nil)
 	}
-	instances := []mcp.ToolHandlerFor[input, output]{instance(false), instance(true)}
-	meta := modernMeta()
+	instances := []mcp.ToolHandlerFor[input, kit.Output]{instance(false), instance(true)}
+	meta := kit.ModernMeta()
 	answers := []map[string]any{nil, {"first": "b"}, {"second": 3.0}}
 	for path := range 8 { // which instance serves each of three rounds
 		looked = 0
@@ -193,16 +194,16 @@ func TestReadableAndSealedInstancesTakeUpEachOthersCalls(t *testing.T) {
 }
 
 // twoAnswers asks twice, and says both answers.
-func twoAnswers(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-	first, ok := mrtr.Answer(c, text("first"))
+func twoAnswers(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+	first, ok := mrtr.Answer(c, kit.Text("first"))
 	if !ok {
-		return mrtr.Need(text("first")), output{}, nil
+		return mrtr.Need(kit.Text("first")), kit.Output{}, nil
 	}
-	second, ok := mrtr.Answer(c, text("second"))
+	second, ok := mrtr.Answer(c, kit.Text("second"))
 	if !ok {
-		return mrtr.Need(text("second")), output{}, nil
+		return mrtr.Need(kit.Text("second")), kit.Output{}, nil
 	}
-	return nil, output{first + " " + second}, nil
+	return nil, kit.Output{Said: first + " " + second}, nil
 }
 
 // The states of a runtime name its instance in every round;
@@ -211,13 +212,13 @@ func TestStatesNameTheirInstance(t *testing.T) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	memory := store.NewMemory(nil)
 	instance := func(name string) *wire.Client {
-		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys, Instance: name}, Durable: durable.In(shared{memory}, nil)})
-		return connect(t, serveTool(rt, twoAnswers, nil), nil)
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys, Instance: name}, Durable: durable.In(kit.Shared{Memory: memory}, nil)})
+		return kit.Connect(t, kit.ServeTool(rt, twoAnswers, nil), nil)
 	}
 	clients := []*wire.Client{instance("a"), instance("eu-2"), instance("")}
-	request := wire.Request{Name: "tool", Arguments: input{}}
+	request := wire.Request{Name: "tool", Arguments: kit.Input{}}
 	for i, want := range []string{"a", "eu-2", ""} {
-		reply := send(t, clients[i], request)
+		reply := kit.Send(t, clients[i], request)
 		if i == 2 {
 			require.JSONEq(t, `{"said":"x y"}`, string(reply.Structured))
 			break
@@ -228,7 +229,7 @@ func TestStatesNameTheirInstance(t *testing.T) {
 		request.State = reply.State
 		request.Responses = map[string]any{reply.Asks[0].Key: map[string]any{"action": "accept", "content": map[string]any{reply.Asks[0].Key: []string{"x", "y"}[i]}}}
 	}
-	plain := send(t, clients[2], wire.Request{Name: "tool", Arguments: input{}})
+	plain := kit.Send(t, clients[2], wire.Request{Name: "tool", Arguments: kit.Input{}})
 	_, ok := statecodec.Instance(plain.State)
 	require.False(t, ok)
 }

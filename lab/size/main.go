@@ -31,7 +31,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 21_100},
+	{"mrtr", 14_950, 20_400},
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
@@ -55,10 +55,10 @@ var rooms = []room{
 // The tree as a whole.
 const (
 	code  = 73_900
-	tests = 61_200
-	files = 970
+	tests = 60_500
+	files = 978
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 582
+	filesOfRoot = 590
 )
 
 func main() {
@@ -67,6 +67,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// kits are folders that only tests import: their lines are tests, whatever their names.
+var kits = []string{"mrtr/internal/kit"}
 
 // count is what a room has.
 type count struct{ code, tests, files int }
@@ -91,7 +94,7 @@ func run() error {
 			return err
 		}
 		n, c := bytes.Count(text, []byte("\n")), &counts[roomOf(path)]
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || inside(path, kits) {
 			c.tests += n
 			all.tests += n
 		} else {

@@ -96,6 +96,8 @@ var importStair = []struct {
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
 
+	{"mrtr/internal/kit", []string{gosdk, testify, "internal/rendezvous", "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the tests of the engine, its styles and its keepers share it, and nothing else does"},
+
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},

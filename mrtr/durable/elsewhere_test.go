@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -18,32 +19,32 @@ import (
 
 // siblings are instances with the same keys on one store, without a router.
 type siblings struct {
-	did      deeds
+	did      kit.Deeds
 	memory   *store.Memory
 	all      []*instance
 	runtimes []*mrtr.Runtime
-	tools    []*tripTool
+	tools    []*kit.Trip
 }
 
-func newSiblings(t *testing.T, n int, style func(*testing.T, *deeds) tripStyle) *siblings {
+func newSiblings(t *testing.T, n int, style func(*testing.T, *kit.Deeds) kit.Style) *siblings {
 	s := &siblings{memory: store.NewMemory(nil)}
 	for range n {
 		i := newInstance(s.memory, "")
-		rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
+		rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
 		s.all = append(s.all, i)
 		s.runtimes = append(s.runtimes, rt)
-		s.tools = append(s.tools, newTrip(rt, style(t, &s.did), ""))
+		s.tools = append(s.tools, kit.NewTrip(rt, style(t, &s.did), ""))
 	}
 	return s
 }
 
 // holders are the styles whose handler is held between two rounds.
-var holders = map[string]func(*testing.T, *deeds) tripStyle{
-	"coroutine": func(_ *testing.T, did *deeds) tripStyle { return linear.Coroutine(holdAndPay(did)) },
-	"resumable": func(_ *testing.T, did *deeds) tripStyle { return linear.Resumable(holdAndPay(did)) },
+var holders = map[string]func(*testing.T, *kit.Deeds) kit.Style{
+	"coroutine": func(_ *testing.T, did *kit.Deeds) kit.Style { return linear.Coroutine(holdAndPay(did)) },
+	"resumable": func(_ *testing.T, did *kit.Deeds) kit.Style { return linear.Resumable(holdAndPay(did)) },
 }
 
-func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle)) {
+func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*testing.T, *kit.Deeds) kit.Style)) {
 	require.NotEmpty(t, holders)
 	for name, style := range holders {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*
 }
 
 // paidOnce is the end of a call of this file.
-var paidOnce = tripReply{plan: "window yes"}
+var paidOnce = kit.Reply{Plan: "window yes"}
 
 // aLease is the default, and promptly is shorter by far.
 const (
@@ -69,28 +70,28 @@ func TestCallsGoOnElsewhere(t *testing.T) {
 	for _, c := range duplicateStyles {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSiblings(t, 2, c.style)
-			seat := s.tools[0].begin()
-			pay := s.tools[1].answer(seat, "window")
+			seat := s.tools[0].Begin()
+			pay := s.tools[1].Answer(seat, "window")
 			if c.name == "coroutine" {
 				for _, at := range []int{1, 0, 1} {
-					ended(t, pay.err, mrtr.FrameGone)
-					pay = s.tools[at].answer(seat, "window")
+					kit.Ended(t, pay.Err, mrtr.FrameGone)
+					pay = s.tools[at].Answer(seat, "window")
 				}
-				require.Len(t, s.all[0].events.of(observe.CallAbandoned), 1, "its frame ended with it")
-				require.Zero(t, s.did.count("held"))
+				require.Len(t, s.all[0].events.Of(observe.CallAbandoned), 1, "its frame ended with it")
+				require.Zero(t, s.did.Count("held"))
 			} else {
-				require.Equal(t, []string{"pay"}, pay.asks, "%v", pay.err)
+				require.Equal(t, []string{"pay"}, pay.Asks, "%v", pay.Err)
 				for _, at := range []int{1, 0, 1, 0} {
-					require.Equal(t, paidOnce, s.tools[at].answer(pay, "yes"))
+					require.Equal(t, paidOnce, s.tools[at].Answer(pay, "yes"))
 				}
 				for at := range s.tools {
-					require.Equal(t, pay, s.tools[at].answer(seat, "window"), "the same bytes")
-					refusedOtherwise(t, s.tools[at].answer(pay, "no"))
+					require.Equal(t, pay, s.tools[at].Answer(seat, "window"), "the same bytes")
+					refusedOtherwise(t, s.tools[at].Answer(pay, "no"))
 				}
-				require.Equal(t, []int{1, 1}, []int{s.did.count("held"), s.did.count("paid")})
+				require.Equal(t, []int{1, 1}, []int{s.did.Count("held"), s.did.Count("paid")})
 			}
 			for _, rt := range s.runtimes {
-				soon(t, func() bool { return rt.Stats().Held == 0 }, "nothing is held")
+				kit.Soon(t, func() bool { return rt.Stats().Held == 0 }, "nothing is held")
 			}
 		})
 	}
@@ -98,20 +99,20 @@ func TestCallsGoOnElsewhere(t *testing.T) {
 
 // The same round may reach the holder and two others at once. They get one outcome.
 func TestOneOutcomeElsewhere(t *testing.T) {
-	eachHolder(t, func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle) {
+	eachHolder(t, func(t *testing.T, replays bool, style func(*testing.T, *kit.Deeds) kit.Style) {
 		for _, at := range [][]int{{1, 2}, {2, 1, 0}, {0, 1, 2}, {1, 1, 1, 2, 2}} {
 			s := newSiblings(t, 3, style)
-			seat := s.tools[0].begin()
-			replies := make([]tripReply, len(at))
+			seat := s.tools[0].Begin()
+			replies := make([]kit.Reply, len(at))
 			var all sync.WaitGroup
 			for i, tool := range at {
-				all.Go(func() { replies[i] = s.tools[tool].answer(seat, "window") })
+				all.Go(func() { replies[i] = s.tools[tool].Answer(seat, "window") })
 			}
 			all.Wait()
 			gone := 0
 			for _, reply := range replies {
-				if reply.err != nil {
-					ended(t, reply.err, mrtr.FrameGone)
+				if reply.Err != nil {
+					kit.Ended(t, reply.Err, mrtr.FrameGone)
 					gone++
 				} else {
 					require.Equal(t, replies[0], reply)
@@ -120,14 +121,14 @@ func TestOneOutcomeElsewhere(t *testing.T) {
 			if gone > 0 {
 				require.False(t, replays)
 				require.Len(t, replies, gone)
-				require.Zero(t, s.did.count("held"))
+				require.Zero(t, s.did.Count("held"))
 				continue
 			}
 			if replays {
-				require.Equal(t, paidOnce, s.tools[1].answer(replies[0], "yes"))
-				require.Equal(t, 1, s.did.count("paid"))
+				require.Equal(t, paidOnce, s.tools[1].Answer(replies[0], "yes"))
+				require.Equal(t, 1, s.did.Count("paid"))
 			}
-			require.Equal(t, 1, s.did.count("held"))
+			require.Equal(t, 1, s.did.Count("held"))
 		}
 	})
 }
@@ -136,15 +137,15 @@ func TestOneOutcomeElsewhere(t *testing.T) {
 func TestCloseIsBoundedWithAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newSiblings(t, 1, func(*testing.T, *deeds) tripStyle {
-			return linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("q"))
+		s := newSiblings(t, 1, func(*testing.T, *kit.Deeds) kit.Style {
+			return linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("q"))
 				<-release
-				return tripOut{}, nil
+				return kit.Out{}, nil
 			}))
 		})
-		asked := s.tools[0].begin()
-		go s.tools[0].answer(asked, "x")
+		asked := s.tools[0].Begin()
+		go s.tools[0].Answer(asked, "x")
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.Error(t, s.runtimes[0].Close())
@@ -159,38 +160,38 @@ func TestCloseIsBoundedWithAStore(t *testing.T) {
 // stays with the instance that holds it.
 func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 	const calls, instances = 200, 3
-	older, newer := keys(2)[0], keys(2)[1]
+	older, newer := kit.Keys(2)[0], kit.Keys(2)[1]
 	phases := [][]statecodec.Key{{older, newer}, {newer, older}, {newer}}
 	require.Len(t, duplicateStyles, 6)
 	for _, style := range duplicateStyles {
 		t.Run(style.name, func(t *testing.T) {
-			var did deeds
+			var did kit.Deeds
 			memory := store.NewMemory(nil)
 			var rings []*statecodec.Keyring
-			var tools []*tripTool
+			var tools []*kit.Trip
 			for range instances {
 				ring, err := statecodec.NewKeyring(older)
 				require.NoError(t, err)
 				rings = append(rings, ring)
-				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(newInstance(memory, ""), nil), State: &statecodec.Options{Keyring: ring}})
-				tools = append(tools, newTrip(rt, style.style(t, &did), ""))
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(newInstance(memory, ""), nil), State: &statecodec.Options{Keyring: ring}})
+				tools = append(tools, kit.NewTrip(rt, style.style(t, &did), ""))
 			}
 			type asked struct {
-				tripReply
-				by *tripTool
+				kit.Reply
+				by *kit.Trip
 			}
 			var open []asked // the calls that wait for an answer
 			begun, ended := 0, 0
-			at := func() *tripTool { return tools[(begun+ended)%instances] }
+			at := func() *kit.Trip { return tools[(begun+ended)%instances] }
 			goOn := func(n int) {
 				for range n {
 					next, to := open[0], at()
 					if style.name == "coroutine" {
 						to = next.by
 					}
-					reply := to.answer(next.tripReply, map[string]string{"seat": "window", "pay": "yes"}[next.asks[0]])
-					require.NoError(t, reply.err)
-					if open = open[1:]; reply.asks != nil {
+					reply := to.Answer(next.Reply, map[string]string{"seat": "window", "pay": "yes"}[next.Asks[0]])
+					require.NoError(t, reply.Err)
+					if open = open[1:]; reply.Asks != nil {
 						open = append(open, asked{reply, to})
 						continue
 					}
@@ -208,8 +209,8 @@ func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 				for _, ring := range rings {
 					for range calls / len(phases) / instances {
 						tool := at()
-						reply := tool.begin()
-						require.NoError(t, reply.err)
+						reply := tool.Begin()
+						require.NoError(t, reply.Err)
 						open = append(open, asked{reply, tool})
 						begun++
 					}
@@ -230,8 +231,8 @@ func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
 			}
 			require.Equal(t, begun, ended)
 			require.GreaterOrEqual(t, begun, calls*9/10)
-			require.Equal(t, begun, did.count("paid"))
-			require.Equal(t, begun, did.count("held"))
+			require.Equal(t, begun, did.Count("paid"))
+			require.Equal(t, begun, did.Count("held"))
 		})
 	}
 }

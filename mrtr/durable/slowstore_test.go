@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
@@ -113,19 +114,19 @@ func TestSlowStore(t *testing.T) {
 	} {
 		for _, place := range places {
 			for name := range everyPayer(nil, nil) {
-				inBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
+				kit.InBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
 					s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
 					paid := 0
-					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: lease})})
-					tool := newTrip(rt, everyPayer(func() {
+					rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: lease})})
+					tool := kit.NewTrip(rt, everyPayer(func() {
 						if place == places[1] {
 							s.slow.Store(true)
 						}
 					}, func() { paid++ })[name], "")
-					asked := tool.begin()
-					require.NoError(t, asked.err)
+					asked := tool.Begin()
+					require.NoError(t, asked.Err)
 					if place == places[2] { // nothing is claimed any more
-						require.Equal(t, tripReply{plan: "paid"}, tool.answer(asked, "yes"))
+						require.Equal(t, kit.Reply{Plan: "paid"}, tool.Answer(asked, "yes"))
 					}
 					if place != places[1] {
 						s.slow.Store(true)
@@ -133,21 +134,21 @@ func TestSlowStore(t *testing.T) {
 					requests, unknown := int64(0), false
 					for began := time.Now(); time.Since(began) < lasts; {
 						sent := time.Now()
-						reply := tool.answer(asked, "yes")
+						reply := tool.Answer(asked, "yes")
 						requests++
 						took := time.Since(sent)
 						switch {
-						case reply.err == nil:
+						case reply.Err == nil:
 							require.Equal(t, 1, paid)
-						case place == places[1] && effectOf(reply.err) == "unknown": // its record was lost
+						case place == places[1] && kit.EffectOf(reply.Err) == "unknown": // its record was lost
 							unknown = true
 						default:
-							retryable(t, reply.err, "store_unavailable")
+							retryable(t, reply.Err, "store_unavailable")
 						}
 						switch {
 						case fault.writes < patience && fault.reads < patience:
-							require.NoError(t, reply.err)
-						case reply.err != nil && place != places[1]:
+							require.NoError(t, reply.Err)
+						case reply.Err != nil && place != places[1]:
 							// A request that found a record has had its create refused in time.
 							require.LessOrEqual(t, took, 2*patience)
 						default: // the notes around the effect, and the result
@@ -160,10 +161,10 @@ func TestSlowStore(t *testing.T) {
 					// A last write that was on its way is done or given up.
 					time.Sleep(slow)
 					began := time.Now()
-					if last := tool.answer(asked, "yes"); !unknown && place != places[1] || last.err == nil {
-						require.Equal(t, tripReply{plan: "paid"}, last)
+					if last := tool.Answer(asked, "yes"); !unknown && place != places[1] || last.Err == nil {
+						require.Equal(t, kit.Reply{Plan: "paid"}, last)
 					} else {
-						ended(t, last.err, mrtr.OutcomeUnknown)
+						kit.Ended(t, last.Err, mrtr.OutcomeUnknown)
 					}
 					require.LessOrEqual(t, time.Since(began), 2*lease)
 					require.Equal(t, 1, paid)
@@ -175,20 +176,20 @@ func TestSlowStore(t *testing.T) {
 
 // everyPayer asks, and pays in the next round, in each style: paying runs before the
 // payment, and paid counts it.
-func everyPayer(paying, paid func()) map[string]tripStyle {
+func everyPayer(paying, paid func()) map[string]kit.Style {
 	pay := func(context.Context, string) (string, error) {
 		paying()
 		paid()
 		return "paid", nil
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, text("pay"))
-		return tripOut{Plan: once(s, "pay", pay)}, nil
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(s, kit.Text("pay"))
+		return kit.Out{Plan: kit.Once(s, "pay", pay)}, nil
 	})
-	var list tripSteps
-	steps.Always(&list, text("pay"))
-	plan := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
+	var list kit.Steps
+	steps.Always(&list, kit.Text("pay"))
+	plan := steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return pay(ctx, idem) })
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: plan.Of(at)}, nil })
 	styles["steps"] = list.MustBuild()
 	return styles
 }
@@ -201,33 +202,33 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowStore{Memory: store.NewMemory(nil)}
 			goOn := make(chan struct{})
-			serve := func() *tripTool {
-				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
-				return newTrip(rt, everyPayer(func() { <-goOn }, func() {})["native"], "")
+			serve := func() *kit.Trip {
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
+				return kit.NewTrip(rt, everyPayer(func() { <-goOn }, func() {})["native"], "")
 			}
 			one, other := serve(), serve()
-			asked := one.begin()
-			first := underWay(func() tripReply { return one.answer(asked, "yes") })
+			asked := one.Begin()
+			first := kit.UnderWay(func() kit.Reply { return one.Answer(asked, "yes") })
 			synctest.Wait()
 			s.slow.Store(true)
 			if silent {
 				s.reads = time.Hour
 			}
 			began := time.Now()
-			reply := other.answer(asked, "yes")
+			reply := other.Answer(asked, "yes")
 			if silent {
-				retryable(t, reply.err, "store_unavailable")
+				retryable(t, reply.Err, "store_unavailable")
 				require.LessOrEqual(t, time.Since(began), time.Second)
 			} else {
-				retryable(t, reply.err, "in_flight")
+				retryable(t, reply.Err, "in_flight")
 				require.LessOrEqual(t, time.Since(began), wait+time.Second)
 				// It looks at each sign of life, and at the end of each lease.
 				require.LessOrEqual(t, s.count.Load(), int64(5*wait/time.Second+20))
 			}
 			s.slow.Store(false)
 			close(goOn)
-			require.Equal(t, tripReply{plan: "paid"}, <-first)
-			require.Equal(t, tripReply{plan: "paid"}, other.answer(asked, "yes"))
+			require.Equal(t, kit.Reply{Plan: "paid"}, <-first)
+			require.Equal(t, kit.Reply{Plan: "paid"}, other.Answer(asked, "yes"))
 		})
 	}
 }
@@ -239,30 +240,30 @@ func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		for _, name := range []string{"journal", "resumable"} {
 			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				var did deeds
-				var seen recorder
-				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					once(s, "hold", did.do("held"))
-					seat := ask(s, text("seat"))
-					once(s, "pay", did.do("paid"))
-					return tripOut{Plan: seat}, nil
-				})[name].OnStop(undo("hold", func() error { did.note("undone"); return nil }))
+				var did kit.Deeds
+				var seen kit.Recorder
+				style := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Once(s, "hold", did.Do("held"))
+					seat := kit.Ask(s, kit.Text("seat"))
+					kit.Once(s, "pay", did.Do("paid"))
+					return kit.Out{Plan: seat}, nil
+				})[name].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return nil }))
 				opts := &mrtr.Options{Listener: observe.With(&seen)}
 				if stored {
-					opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
+					opts.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
 				}
-				rt := newTripRuntime(t, opts)
-				tool := newTrip(rt, style, "")
-				asked := tool.begin()
+				rt := kit.TripRuntime(t, opts)
+				tool := kit.NewTrip(rt, style, "")
+				asked := tool.Begin()
 				require.NoError(t, rt.Drain(t.Context()))
-				for _, refused := range []error{tool.answer(asked, "window").err, tool.begin().err} {
+				for _, refused := range []error{tool.Answer(asked, "window").Err, tool.Begin().Err} {
 					retryable(t, refused, "shutting_down")
 					require.ErrorContains(t, refused, "This server is shutting down and has not begun this request: send it again as it is.")
 				}
-				require.Len(t, seen.of(observe.RoundRefused), 2)
-				require.Empty(t, seen.of(observe.CallStopped), "it goes on")
-				require.Equal(t, tripReply{plan: "window"}, newTrip(newTripRuntime(t, opts), style, "").answer(asked, "window"))
-				require.Equal(t, []int{1, 1, 0}, []int{did.count("held"), did.count("paid"), did.count("undone")})
+				require.Len(t, seen.Of(observe.RoundRefused), 2)
+				require.Empty(t, seen.Of(observe.CallStopped), "it goes on")
+				require.Equal(t, kit.Reply{Plan: "window"}, kit.NewTrip(kit.TripRuntime(t, opts), style, "").Answer(asked, "window"))
+				require.Equal(t, []int{1, 1, 0}, []int{did.Count("held"), did.Count("paid"), did.Count("undone")})
 			})
 		}
 	}
@@ -280,7 +281,7 @@ func TestOperationsOfARound(t *testing.T) {
 	styles := everyPayer(func() {}, func() {})
 	require.Len(t, styles, len(rounds))
 	for name, style := range styles {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			s := &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
 			var mu sync.Mutex
 			var done []string
@@ -290,8 +291,8 @@ func TestOperationsOfARound(t *testing.T) {
 				done = append(done, op.name)
 				return nil
 			})
-			tool := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), style, "")
-			asked := tool.begin()
+			tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), style, "")
+			asked := tool.Begin()
 			take := func() []string {
 				mu.Lock()
 				defer mu.Unlock()
@@ -301,7 +302,7 @@ func TestOperationsOfARound(t *testing.T) {
 			}
 			take()
 			for _, want := range [][]string{rounds[name], {"create"}, {"create"}} {
-				require.Equal(t, tripReply{plan: "paid"}, tool.round(context.Background(), "", asked.state, accepting(asked, "yes")))
+				require.Equal(t, kit.Reply{Plan: "paid"}, tool.Round(context.Background(), "", asked.State, kit.Accepting(asked, "yes")))
 				require.Equal(t, want, take())
 			}
 		})
@@ -315,10 +316,10 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 	s.scope = store.Machine
 	opts := withStore(s)
 	opts.State = nil // the shared key
-	rt := newTripRuntime(t, opts)
-	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
-		ask(st, text("q"))
-		once(st, "first", func(context.Context, string) (string, error) {
+	rt := kit.TripRuntime(t, opts)
+	tool := &kit.Trip{Handler: mrtr.Tool(rt, mrtr.Native(kit.Guarded(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(st, kit.Text("q"))
+		kit.Once(st, "first", func(context.Context, string) (string, error) {
 			var noted atomic.Bool // that the other begins
 			s.on(func(operation) error {
 				if noted.CompareAndSwap(false, true) {
@@ -328,14 +329,14 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 			})
 			return "", nil
 		})
-		once(st, "second", func(context.Context, string) (string, error) { return "", nil })
-		return tripOut{}, nil
+		kit.Once(st, "second", func(context.Context, string) (string, error) { return "", nil })
+		return kit.Out{}, nil
 	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
-	asked := tool.begin()
-	require.NoError(t, asked.err)
+	asked := tool.Begin()
+	require.NoError(t, asked.Err)
 	const again = "the server cannot remember it now. Send the same request again."
-	require.Equal(t, "This request was not completed: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
-	require.NoError(t, tool.answer(asked, "x").err)
+	require.Equal(t, "This request was not completed: "+again, kit.Code(t, tool.Answer(asked, "x").Err, -31001).Message)
+	require.NoError(t, tool.Answer(asked, "x").Err)
 	s.fail(errors.New("down"))
-	require.Equal(t, "This request was not begun: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
+	require.Equal(t, "This request was not begun: "+again, kit.Code(t, tool.Answer(asked, "x").Err, -31001).Message)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -21,17 +23,17 @@ import (
 )
 
 func TestEventsComeInOrder(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	handler := guardedOf(func(s *stage, _ input) (output, error) {
-		once(s, "effect", func(context.Context, string) (int, error) { return 1, nil })
-		v := ask(s, units)
-		return output{v}, nil
+	rt, seen := kit.NewRuntime(t, nil)
+	handler := kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		kit.Once(s, "effect", func(context.Context, string) (int, error) { return 1, nil })
+		v := kit.Ask(s, kit.Units)
+		return kit.Output{Said: v}, nil
 	})
-	client := connect(t, serveTool(rt, handler, nil), nil)
-	out := call(t, client, wire.Answers{"units": wire.InTurn(wire.Value(7), wire.Value("metric"))})
-	said(t, out, "metric")
+	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
+	out := kit.Call(t, client, wire.Answers{"units": wire.InTurn(wire.Value(7), wire.Value("metric"))})
+	kit.Said(t, out, "metric")
 
-	events := seen.all()
+	events := seen.All()
 	var kinds []observe.Kind
 	for _, e := range events {
 		kinds = append(kinds, e.Kind)
@@ -52,9 +54,9 @@ func TestEventsComeInOrder(t *testing.T) {
 		}
 		return rounds
 	}())
-	require.Equal(t, "effect", seen.of(observe.EffectDone)[0].Effect)
-	require.Equal(t, "units", seen.of(observe.AnswerRefused)[0].Question)
-	asked := seen.of(observe.QuestionsAsked)[0]
+	require.Equal(t, "effect", seen.Of(observe.EffectDone)[0].Effect)
+	require.Equal(t, "units", seen.Of(observe.AnswerRefused)[0].Question)
+	asked := seen.Of(observe.QuestionsAsked)[0]
 	require.Equal(t, []string{"units"}, asked.Questions)
 	require.Equal(t, len(out.States[0]), asked.StateBytes)
 	require.Positive(t, asked.Duration)
@@ -63,33 +65,35 @@ func TestEventsComeInOrder(t *testing.T) {
 }
 
 // logged runs one call with a LogObserver and returns its lines.
-func logged(t *testing.T, h nativeHandler, answers wire.Answers) string {
+func logged(t *testing.T, h kit.Handler, answers wire.Answers) string {
 	t.Helper()
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
-	call(t, connect(t, serveTool(rt, h, nil), nil), answers)
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
+	kit.Call(t, kit.Connect(t, kit.ServeTool(rt, h, nil), nil), answers)
 	return log.String()
 }
 
 func TestTheLevelsOfALog(t *testing.T) {
-	failing := func(err error) nativeHandler {
-		return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			return nil, output{}, err
+	failing := func(err error) kit.Handler {
+		return func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			return nil, kit.Output{}, err
 		}
 	}
-	panicking := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) { panic("oh no") }
+	panicking := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		panic("oh no")
+	}
 	for _, c := range []struct {
 		explanation string
 		log         string
 		wants       []string
 	}{
-		{"a good call", logged(t, asking(units, itself), wire.Answers{"units": wire.Value("metric")}),
+		{"a good call", logged(t, kit.Asking(kit.Units, kit.Itself), wire.Answers{"units": wire.Value("metric")}),
 			[]string{`level=DEBUG msg="round started"`, `level=DEBUG msg="handler entered"`, `level=INFO msg="questions asked"`, `questions=[units]`, `level=INFO msg="call completed"`, `round=2`}},
-		{"a no", logged(t, asking(units, itself), wire.Answers{"units": wire.Decline}), []string{`level=INFO msg="call stopped"`, `error_type=declined`}},
-		{"nothing usable", logged(t, asking(units, itself), nil), []string{`level=WARN msg="call stopped"`, `error_type=unanswered`}},
+		{"a no", logged(t, kit.Asking(kit.Units, kit.Itself), wire.Answers{"units": wire.Decline}), []string{`level=INFO msg="call stopped"`, `error_type=declined`}},
+		{"nothing usable", logged(t, kit.Asking(kit.Units, kit.Itself), nil), []string{`level=WARN msg="call stopped"`, `error_type=unanswered`}},
 		{"an error", logged(t, failing(errors.New("oh no")), nil), []string{`level=ERROR msg="call stopped"`, `error_type=execution`}},
-		{"a fault", logged(t, asking(mrtr.Elicit[func()]("q", "?"), nil), nil), []string{`level=ERROR msg="call stopped"`, `error_type=usage`}},
+		{"a fault", logged(t, kit.Asking(mrtr.Elicit[func()]("q", "?"), nil), nil), []string{`level=ERROR msg="call stopped"`, `error_type=usage`}},
 		{"a panic", logged(t, panicking, nil), []string{`level=ERROR msg="call stopped"`, `error_type=panic`, `observer_test.go`}},
 	} {
 		for _, want := range c.wants {
@@ -101,11 +105,11 @@ func TestTheLevelsOfALog(t *testing.T) {
 
 // A client that cannot be asked is no fault of the program, in either era.
 func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
-	for _, opts := range []*wire.Options{{Capabilities: wire.Nothing}, legacyMute, negotiatedDown} {
-		for _, needs := range [][]mrtr.AnyQuestion{nil, {units}} {
-			logger, log := newLog()
-			rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
-			call(t, connect(t, serveTool(rt, asking(units, itself), &mrtr.HandlerOptions{Needs: needs}), opts), nil)
+	for _, opts := range []*wire.Options{{Capabilities: wire.Nothing}, kit.LegacyMute, kit.NegotiatedDown} {
+		for _, needs := range [][]mrtr.AnyQuestion{nil, {kit.Units}} {
+			logger, log := kit.NewLog()
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
+			kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), &mrtr.HandlerOptions{Needs: needs}), opts), nil)
 			require.Contains(t, log.String(), `level=WARN msg="call stopped"`)
 			require.Contains(t, log.String(), "error_type=client_cannot_be_asked")
 			require.NotContains(t, log.String(), "level=ERROR")
@@ -114,19 +118,19 @@ func TestAClientThatCannotBeAskedIsAWarning(t *testing.T) {
 }
 
 func TestARefusedStateIsLoggedWithItsReason(t *testing.T) {
-	logger, log := newLog()
-	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
-	client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
-	_ = send(t, client, wire.Request{Name: "tool", State: "forged-" + canary})
+	logger, log := kit.NewLog()
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
+	client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil), nil)
+	_ = kit.Send(t, client, wire.Request{Name: "tool", State: "forged-" + kit.Canary})
 	require.Contains(t, log.String(), `level=WARN msg="state refused"`)
 	require.Contains(t, log.String(), "reason=malformed")
-	require.NotContains(t, log.String(), canary)
+	require.NotContains(t, log.String(), kit.Canary)
 }
 
 // Whatever is secret, or a user's, or the author's, carries a canary here, and
 // none may sing in the log, in any round or outcome.
 func TestALogHoldsNoSecrets(t *testing.T) {
-	secret := "SECRETKEY-" + canary + "-0123456789abcdef"
+	secret := "SECRETKEY-" + kit.Canary + "-0123456789abcdef"
 	key, err := statecodec.NewKey([]byte(secret))
 	require.NoError(t, err)
 	var log bytes.Buffer
@@ -135,34 +139,34 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 		Listener:  observe.With(observe.Log(logger)),
 		State:     &statecodec.Options{Keys: []statecodec.Key{key}},
 		Unaskable: mrtr.UnaskableLegacyDefaults,
-		Principal: func(context.Context, mcp.Request) (string, error) { return "PRINCIPAL-" + canary, nil },
+		Principal: func(context.Context, mcp.Request) (string, error) { return "PRINCIPAL-" + kit.Canary, nil },
 	})
 	require.NoError(t, err)
-	q := mrtr.Elicit[string]("q", "MESSAGE-"+canary).Default("DEFAULT-" + canary)
+	q := mrtr.Elicit[string]("q", "MESSAGE-"+kit.Canary).Default("DEFAULT-" + kit.Canary)
 	for _, end := range []string{"complete", "error", "panic"} {
-		handler := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-			v, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (string, error) { return "EFFECT-" + canary, nil })
+		handler := func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			v, err := mrtr.Once(ctx, c, "effect", func(context.Context, string) (string, error) { return "EFFECT-" + kit.Canary, nil })
 			if err != nil {
-				return nil, output{}, err
+				return nil, kit.Output{}, err
 			}
 			a, ok := mrtr.Answer(c, q)
 			if !ok {
-				return mrtr.Need(q), output{}, nil
+				return mrtr.Need(q), kit.Output{}, nil
 			}
 			switch end {
 			case "error":
-				return nil, output{}, errors.New(a + v)
+				return nil, kit.Output{}, errors.New(a + v)
 			case "panic":
 				panic(a + v)
 			}
-			return nil, output{a + v}, nil
+			return nil, kit.Output{Said: a + v}, nil
 		}
-		server := serveTool(rt, handler, &mrtr.HandlerOptions{Audience: end})
+		server := kit.ServeTool(rt, handler, &mrtr.HandlerOptions{Audience: end})
 		var tokens []string
-		for _, opts := range []*wire.Options{nil, legacyClient, legacyMute} {
-			client := connect(t, server, opts)
-			for _, answer := range []wire.Answer{wire.Value("ANSWER-" + canary), wire.Value([]string{"WRONG-" + canary}), wire.Decline} {
-				out, err := client.Call(context.Background(), "tool", map[string]any{"location": "ARGUMENT-" + canary}, wire.Answers{"q": answer})
+		for _, opts := range []*wire.Options{nil, kit.Legacy, kit.LegacyMute} {
+			client := kit.Connect(t, server, opts)
+			for _, answer := range []wire.Answer{wire.Value("ANSWER-" + kit.Canary), wire.Value([]string{"WRONG-" + kit.Canary}), wire.Decline} {
+				out, err := client.Call(context.Background(), "tool", map[string]any{"location": "ARGUMENT-" + kit.Canary}, wire.Answers{"q": answer})
 				require.NoError(t, err)
 				tokens = append(tokens, out.States...)
 			}
@@ -173,7 +177,7 @@ func TestALogHoldsNoSecrets(t *testing.T) {
 		}
 	}
 	require.Greater(t, strings.Count(log.String(), "\n"), 50)
-	require.NotContains(t, log.String(), canary)
+	require.NotContains(t, log.String(), kit.Canary)
 	require.NotContains(t, log.String(), key.Text())
 }
 
@@ -181,7 +185,7 @@ const roundOneParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // observedCall makes a call of two rounds through a handler, as a modern client does. The
 // user takes wait. It returns the state.
-func observedCall(t *testing.T, h mcp.ToolHandlerFor[input, output], wait time.Duration, first, second mcp.Meta) string {
+func observedCall(t *testing.T, h mcp.ToolHandlerFor[kit.Input, kit.Output], wait time.Duration, first, second mcp.Meta) string {
 	t.Helper()
 	meta := func(more mcp.Meta) mcp.Meta {
 		m := mcp.Meta{
@@ -194,13 +198,13 @@ func observedCall(t *testing.T, h mcp.ToolHandlerFor[input, output], wait time.D
 		}
 		return m
 	}
-	res, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta(first), Name: "tool"}}, input{})
+	res, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta(first), Name: "tool"}}, kit.Input{})
 	require.NoError(t, err)
 	time.Sleep(wait)
 	_, out, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
 		Meta: meta(second), Name: "tool", RequestState: res.RequestState,
 		InputResponses: mcp.InputResponseMap{"units": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}},
-	}}, input{})
+	}}, kit.Input{})
 	require.NoError(t, err)
 	require.Equal(t, "metric", out.Said)
 	return res.RequestState
@@ -209,19 +213,19 @@ func observedCall(t *testing.T, h mcp.ToolHandlerFor[input, output], wait time.D
 // Every event tells who called, with which client and revision, and the trace that the
 // call began in, whatever trace a later round is part of.
 func TestEventsTellWhoCalls(t *testing.T) {
-	for name, style := range map[string]mrtr.Style[input, output]{
-		"native": mrtr.Native(asking(units, itself)),
-		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-			v, err := linear.Ask(ctx, c, units)
-			return output{v}, err
+	for name, style := range map[string]mrtr.Style[kit.Input, kit.Output]{
+		"native": mrtr.Native(kit.Asking(kit.Units, kit.Itself)),
+		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
+			v, err := linear.Ask(ctx, c, kit.Units)
+			return kit.Output{Said: v}, err
 		}),
 	} {
-		inBubble(t, name, func(t *testing.T) {
-			rt, seen := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil }})
+		kit.InBubble(t, name, func(t *testing.T) {
+			rt, seen := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil }})
 			h := mrtr.Tool(rt, style, nil)
 			observedCall(t, h, 90*time.Second, mcp.Meta{"traceparent": roundOneParent},
 				mcp.Meta{"traceparent": strings.Replace(roundOneParent, "4bf", "abc", 1)})
-			events := seen.all()
+			events := seen.All()
 			require.NotEmpty(t, events)
 			for _, e := range events {
 				require.Equal(t, "anna", e.Principal, e.Kind)
@@ -230,7 +234,7 @@ func TestEventsTellWhoCalls(t *testing.T) {
 				require.Less(t, len(e.Client), 140)
 				require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
 			}
-			started := seen.of(observe.RoundStarted)
+			started := seen.Of(observe.RoundStarted)
 			require.Zero(t, started[0].Waited)
 			require.Equal(t, 90*time.Second, started[1].Waited)
 		})
@@ -245,17 +249,17 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 		meta     mcp.Meta
 		observer observe.Observer
 	}{
-		"traced":             {mcp.Meta{"traceparent": roundOneParent}, &recorder{}},
-		"not traced":         {nil, &recorder{}},
+		"traced":             {mcp.Meta{"traceparent": roundOneParent}, &kit.Recorder{}},
+		"not traced":         {nil, &kit.Recorder{}},
 		"not observed":       {mcp.Meta{"traceparent": roundOneParent}, nil},
-		"no such parent":     {mcp.Meta{"traceparent": "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"}, &recorder{}},
-		"in capital letters": {mcp.Meta{"traceparent": strings.ToUpper(roundOneParent)}, &recorder{}},
-		"a long one":         {mcp.Meta{"traceparent": roundOneParent + strings.Repeat("-01", 100)}, &recorder{}},
-		"another type":       {mcp.Meta{"traceparent": 7}, &recorder{}},
+		"no such parent":     {mcp.Meta{"traceparent": "00-" + strings.Repeat("0", 32) + "-00f067aa0ba902b7-01"}, &kit.Recorder{}},
+		"in capital letters": {mcp.Meta{"traceparent": strings.ToUpper(roundOneParent)}, &kit.Recorder{}},
+		"a long one":         {mcp.Meta{"traceparent": roundOneParent + strings.Repeat("-01", 100)}, &kit.Recorder{}},
+		"another type":       {mcp.Meta{"traceparent": 7}, &kit.Recorder{}},
 	} {
 		rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(c.observer)})
 		require.NoError(t, err)
-		sizes[name] = len(observedCall(t, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil), 0, c.meta, nil))
+		sizes[name] = len(observedCall(t, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil), 0, c.meta, nil))
 		require.NoError(t, rt.Close())
 	}
 	require.Equal(t, sizes["not traced"]+88, sizes["traced"])
@@ -274,21 +278,21 @@ func TestEventsOfEffects(t *testing.T) {
 		reason string
 		err    error
 	}
-	once := func(key string, f func() (int, error)) mrtr.Style[input, output] {
-		return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	once := func(key string, f func() (int, error)) mrtr.Style[kit.Input, kit.Output] {
+		return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 			_, err := mrtr.Once(ctx, c, key, func(context.Context, string) (int, error) { return f() })
-			return nil, output{}, err
+			return nil, kit.Output{}, err
 		})
 	}
-	steps := func(f func() (int, error)) mrtr.Style[input, output] {
-		var list steps.List[input, output]
-		steps.Do(&list, "book", func(context.Context, *steps.At[input], string) (int, error) { return f() })
-		list.End(func(context.Context, *steps.At[input]) (output, error) { return output{}, nil })
+	steps := func(f func() (int, error)) mrtr.Style[kit.Input, kit.Output] {
+		var list steps.List[kit.Input, kit.Output]
+		steps.Do(&list, "book", func(context.Context, *steps.At[kit.Input], string) (int, error) { return f() })
+		list.End(func(context.Context, *steps.At[kit.Input]) (kit.Output, error) { return kit.Output{}, nil })
 		return list.MustBuild()
 	}
 	for _, c := range []struct {
 		explanation string
-		style       mrtr.Style[input, output]
+		style       mrtr.Style[kit.Input, kit.Output]
 		want        []seen
 	}{
 		{"done", once("book", func() (int, error) { return 1, nil }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "", nil}}},
@@ -298,10 +302,10 @@ func TestEventsOfEffects(t *testing.T) {
 		{"a step failed", steps(func() (int, error) { return 0, failed }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "", failed}}},
 		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "it did not return", nil}, {observe.EffectInDoubt, "book", "", nil}}},
 	} {
-		rt, events := newRuntime(t, nil)
-		_, _, _ = mrtr.Tool(rt, c.style, nil)(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
+		rt, events := kit.NewRuntime(t, nil)
+		_, _, _ = mrtr.Tool(rt, c.style, nil)(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, kit.Input{})
 		var got []seen
-		for _, e := range events.all() {
+		for _, e := range events.All() {
 			if e.Effect != "" && e.Err != nil {
 				require.EqualError(t, e.Err, failed.Error())
 				e.Err = failed
@@ -317,7 +321,8 @@ func TestEventsOfEffects(t *testing.T) {
 // contextual gives every round a context, and notes that of each event.
 type contextual struct {
 	give func(ctx context.Context, e observe.Event) context.Context
-	recorder
+	kit.Recorder
+	mu       sync.Mutex
 	contexts []any
 }
 
@@ -328,7 +333,7 @@ func (o *contextual) RoundContext(ctx context.Context, e observe.Event) context.
 }
 
 func (o *contextual) Observe(ctx context.Context, e observe.Event) {
-	o.recorder.Observe(ctx, e)
+	o.Recorder.Observe(ctx, e)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.contexts = append(o.contexts, ctx.Value(contextualKey{}))
@@ -338,16 +343,16 @@ func (o *contextual) Observe(ctx context.Context, e observe.Event) {
 func TestAnObserverGivesARoundItsContext(t *testing.T) {
 	var entered []any
 	enters := func(ctx context.Context) { entered = append(entered, ctx.Value(contextualKey{})) }
-	styles := map[string]mrtr.Style[input, output]{
-		"native": mrtr.Native(func(ctx context.Context, call *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
+	styles := map[string]mrtr.Style[kit.Input, kit.Output]{
+		"native": mrtr.Native(func(ctx context.Context, call *mrtr.Call, in kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 			enters(ctx)
-			return asking(units, itself)(ctx, call, in)
+			return kit.Asking(kit.Units, kit.Itself)(ctx, call, in)
 		}),
-		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
+		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
 			enters(ctx)
-			v, err := linear.Ask(ctx, c, units)
+			v, err := linear.Ask(ctx, c, kit.Units)
 			enters(ctx)
-			return output{v}, err
+			return kit.Output{Said: v}, err
 		}),
 	}
 	for _, c := range []struct {
@@ -365,11 +370,11 @@ func TestAnObserverGivesARoundItsContext(t *testing.T) {
 			t.Run(c.explanation+", "+name, func(t *testing.T) {
 				entered = nil
 				observer := &contextual{give: c.give}
-				rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observer)})
+				rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observer)})
 				observedCall(t, mrtr.Tool(rt, style, nil), 0, nil, nil)
 				require.Equal(t, []any{c.value(1), c.value(2)}, entered)
-				require.NotEmpty(t, observer.of(observe.RoundStarted))
-				for i, e := range observer.all() {
+				require.NotEmpty(t, observer.Of(observe.RoundStarted))
+				for i, e := range observer.All() {
 					require.Equal(t, c.value(e.Round), observer.contexts[i], e.Kind)
 				}
 			})
@@ -378,19 +383,19 @@ func TestAnObserverGivesARoundItsContext(t *testing.T) {
 }
 
 func TestStatsCountWhatIsHeld(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	running := make(chan mrtr.Stats, 1)
-	h := mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-		v, err := linear.Ask(ctx, c, units)
+	h := mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
+		v, err := linear.Ask(ctx, c, kit.Units)
 		running <- rt.Stats()
-		return output{v}, err
+		return kit.Output{Said: v}, err
 	}), nil)
 	require.Equal(t, mrtr.Stats{}, rt.Stats())
-	observedCall(t, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Audience: "other"}), 0, nil, nil)
+	observedCall(t, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Audience: "other"}), 0, nil, nil)
 	require.Equal(t, mrtr.Stats{}, rt.Stats(), "a guarded handler holds nothing")
 	held := mrtr.Stats{}
-	meta := modernMeta()
-	res, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool"}}, input{})
+	meta := kit.ModernMeta()
+	res, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool"}}, kit.Input{})
 	require.NoError(t, err)
 	held = rt.Stats()
 	require.Positive(t, held.HeldBytes)
@@ -399,7 +404,7 @@ func TestStatsCountWhatIsHeld(t *testing.T) {
 	_, _, err = h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
 		Meta: meta, Name: "tool", RequestState: res.RequestState,
 		InputResponses: mcp.InputResponseMap{"units": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}},
-	}}, input{})
+	}}, kit.Input{})
 	require.NoError(t, err)
 	during := <-running
 	require.Equal(t, 1, during.Running)

@@ -1,4 +1,4 @@
-package mrtr_test
+package linear_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -22,8 +23,8 @@ import (
 // A handler that ends its own goroutine ends its call with an error that says so,
 // and nothing else: the tool's next call works.
 func TestLinearRunSurvivesItsHandler(t *testing.T) {
-	type handler = linear.Func[tripIn, tripOut]
-	first := func(ctx context.Context, c *mrtr.Call) { _, _ = linear.Ask(ctx, c, text("first")) }
+	type handler = linear.Func[kit.In, kit.Out]
+	first := func(ctx context.Context, c *mrtr.Call) { _, _ = linear.Ask(ctx, c, kit.Text("first")) }
 	tests := map[string]struct {
 		explanation string
 		handler     handler
@@ -32,12 +33,12 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 	}{
 		"panics before asking": {
 			explanation: "a panic is the call's error, and does not reach the process",
-			handler:     func(context.Context, *mrtr.Call, tripIn) (tripOut, error) { panic("no fuel") },
+			handler:     func(context.Context, *mrtr.Call, kit.In) (kit.Out, error) { panic("no fuel") },
 			want:        "The tool failed unexpectedly.", panics: true,
 		},
 		"panics after asking": {
 			explanation: "also on a goroutine that has been parked",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				first(ctx, c)
 				panic(errors.New("no fuel"))
 			},
@@ -45,146 +46,146 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 		},
 		"panics with nil": {
 			explanation: "which recover tells from no panic",
-			handler:     func(context.Context, *mrtr.Call, tripIn) (tripOut, error) { panic(nil) }, //nolint
+			handler:     func(context.Context, *mrtr.Call, kit.In) (kit.Out, error) { panic(nil) }, //nolint
 			want:        "The tool failed unexpectedly.", panics: true,
 		},
 		"ends its goroutine": {
 			explanation: "the engine waits for a turn that only a deferred function can hand over",
-			handler: func(context.Context, *mrtr.Call, tripIn) (tripOut, error) {
+			handler: func(context.Context, *mrtr.Call, kit.In) (kit.Out, error) {
 				runtime.Goexit()
-				return tripOut{}, nil
+				return kit.Out{}, nil
 			},
 			want: "mrtr: the handler ended its goroutine with runtime.Goexit",
 		},
 		"ends its goroutine after asking": {
 			explanation: "an error, not an empty result",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				first(ctx, c)
 				runtime.Goexit()
-				return tripOut{}, nil
+				return kit.Out{}, nil
 			},
 			want: "mrtr: the handler ended its goroutine with runtime.Goexit",
 		},
 		"locks its thread": {
 			explanation: "turns are handed over by channels, which do not care",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				runtime.LockOSThread()
 				first(ctx, c)
-				return tripOut{Plan: "done"}, nil
+				return kit.Out{Plan: "done"}, nil
 			},
 		},
 		"asks from a goroutine of its own": {
 			explanation: "the engine could not unwind it",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				asked := make(chan error)
 				go func() {
-					_, err := linear.Ask(ctx, c, text("first"))
+					_, err := linear.Ask(ctx, c, kit.Text("first"))
 					asked <- err
 				}()
-				return tripOut{}, <-asked
+				return kit.Out{}, <-asked
 			},
 			want: `mrtr: question "first" is asked from a goroutine that the handler started: ask from the handler's own`,
 		},
 		"has two children that ask": {
 			explanation: "each is refused, neither is left waiting",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				var children sync.WaitGroup
 				errs := make([]error, 2)
 				for i := range errs {
-					children.Go(func() { _, errs[i] = linear.Ask(ctx, c, text("first")) })
+					children.Go(func() { _, errs[i] = linear.Ask(ctx, c, kit.Text("first")) })
 				}
 				children.Wait()
 				if errs[0] == nil {
-					return tripOut{Plan: "asked"}, nil
+					return kit.Out{Plan: "asked"}, nil
 				}
-				return tripOut{}, errs[1]
+				return kit.Out{}, errs[1]
 			},
 			want: `mrtr: question "first" is asked from a goroutine that the handler started: ask from the handler's own`,
 		},
 		"asks the same twice": {
 			explanation: "two answers under one key could not be told apart",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				first(ctx, c)
-				_, err := linear.Ask(ctx, c, text("first"))
-				return tripOut{}, err
+				_, err := linear.Ask(ctx, c, kit.Text("first"))
+				return kit.Out{}, err
 			},
 			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
 		},
 		"asks the same twice, among others": {
 			explanation: "wherever in the round it stands",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				first(ctx, c)
-				return tripOut{}, linear.AskAll(ctx, c, text("second"), text("first"))
+				return kit.Out{}, linear.AskAll(ctx, c, kit.Text("second"), kit.Text("first"))
 			},
 			want: `mrtr: key "first" stands for two questions: each needs a key of its own`,
 		},
 		"asks inside an effect": {
 			explanation: "a replay would run the effect's beginning again",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				_, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) {
-					return linear.Ask(ctx, c, text("first"))
+					return linear.Ask(ctx, c, kit.Text("first"))
 				})
-				return tripOut{}, err
+				return kit.Out{}, err
 			},
 			want: `mrtr: question "first" is asked while effect "book" is running: ask before it, or after`,
 		},
 		"panics in a deferred function": {
 			explanation: "after an error of its own, the panic is what must be looked into",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				defer func() { panic("in defer") }()
 				first(ctx, c)
-				return tripOut{}, errors.New("an error")
+				return kit.Out{}, errors.New("an error")
 			},
 			want: "The tool failed unexpectedly.", panics: true,
 		},
 		"recovers from everything": {
 			explanation: "a recover in somebody's helper must not take a suspension for a panic",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				defer func() {
 					if v := recover(); v != nil {
 						panic("recovered the engine's business")
 					}
 				}()
 				first(ctx, c)
-				return tripOut{Plan: "done"}, nil
+				return kit.Out{Plan: "done"}, nil
 			},
 		},
 		"asks in a deferred function": {
 			explanation: "of a handler that goes on, that is as good a place as any",
-			handler: func(ctx context.Context, c *mrtr.Call, _ tripIn) (out tripOut, _ error) {
+			handler: func(ctx context.Context, c *mrtr.Call, _ kit.In) (out kit.Out, _ error) {
 				defer func() {
-					if place, err := linear.Ask(ctx, c, text("second")); err == nil {
+					if place, err := linear.Ask(ctx, c, kit.Text("second")); err == nil {
 						out.Plan += place
 					}
 				}()
 				first(ctx, c)
-				return tripOut{Plan: "done "}, nil
+				return kit.Out{Plan: "done "}, nil
 			},
 		},
 	}
 	require.NotEmpty(t, tests)
-	eachLinear(t, func(t *testing.T, style func(handler) tripStyle) {
+	kit.EachLinear(t, func(t *testing.T, style func(handler) kit.Style) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
-				tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
+				tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call, in kit.In) (kit.Out, error) {
 					if in.Who == "next" {
-						return tripOut{Plan: "works"}, nil
+						return kit.Out{Plan: "works"}, nil
 					}
 					return test.handler(ctx, c, in)
 				}))
-				last, _ := tool.run()
+				last, _ := tool.Run()
 				if test.want == "" {
-					require.NoError(t, last.err, test.explanation)
-					require.Contains(t, last.plan, "done", test.explanation)
+					require.NoError(t, last.Err, test.explanation)
+					require.Contains(t, last.Plan, "done", test.explanation)
 				} else {
-					require.EqualError(t, last.err, test.want, test.explanation)
+					require.EqualError(t, last.Err, test.want, test.explanation)
 				}
 				var panicked *mrtr.PanicError
-				require.Equal(t, test.panics, errors.As(last.err, &panicked))
+				require.Equal(t, test.panics, errors.As(last.Err, &panicked))
 				if test.panics {
-					require.Contains(t, string(panicked.Stack), "linear_run_test.go", "the stack leads to the handler")
+					require.Contains(t, string(panicked.Stack), "run_test.go", "the stack leads to the handler")
 				}
-				require.Equal(t, "works", tool.round(t.Context(), "next", "", nil).plan)
+				require.Equal(t, "works", tool.Round(t.Context(), "next", "", nil).Plan)
 			})
 		}
 	})
@@ -192,52 +193,53 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 
 // A run that is unwound runs its deferred functions, and nothing else.
 func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
+	kit.Differs(t, "a client that hangs up does not end its round, see TestHangUpDuringWork")
 	resumed := make(chan struct{}, 1)
-	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *tripTool, asked tripReply){
-		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *tripTool, asked tripReply) {
-			ended(t, tool.round(t.Context(), "", asked.state, declining(asked)).err, mrtr.Declined)
+	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *kit.Trip, asked kit.Reply){
+		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *kit.Trip, asked kit.Reply) {
+			kit.Ended(t, tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err, mrtr.Declined)
 		},
-		"closed": func(t *testing.T, rt *mrtr.Runtime, _ *tripTool, _ tripReply) { require.NoError(t, rt.Close()) },
-		"cancelled": func(t *testing.T, _ *mrtr.Runtime, tool *tripTool, asked tripReply) {
+		"closed": func(t *testing.T, rt *mrtr.Runtime, _ *kit.Trip, _ kit.Reply) { require.NoError(t, rt.Close()) },
+		"cancelled": func(t *testing.T, _ *mrtr.Runtime, tool *kit.Trip, asked kit.Reply) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
 				<-resumed
 				cancel()
 			}()
-			require.ErrorIs(t, tool.round(ctx, "", asked.state, accepting(asked, "x")).err, context.Canceled)
+			require.ErrorIs(t, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "x")).Err, context.Canceled)
 		},
 	}
 	require.NotEmpty(t, endings)
 	for name, end := range endings {
 		t.Run(name, func(t *testing.T) {
-			var did deeds
-			rt := newTripRuntime(t, nil)
-			tool := newTrip(rt, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				once(s, "before", did.do("before"))
-				defer did.note("outermost")
+			var did kit.Deeds
+			rt := kit.TripRuntime(t, nil)
+			tool := kit.NewTrip(rt, linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Once(s, "before", did.Do("before"))
+				defer did.Note("outermost")
 				defer func() {
-					_, err := linear.Ask(s.ctx, s.Call, text("too late"))
-					did.note("an unwound question returned " + err.Error())
+					_, err := linear.Ask(s.Ctx, s.Call, kit.Text("too late"))
+					did.Note("an unwound question returned " + err.Error())
 				}()
 				defer func() {
-					if _, err := mrtr.Once(s.ctx, s.Call, "after", did.do("after")); err != nil {
-						did.note("refused")
+					if _, err := mrtr.Once(s.Ctx, s.Call, "after", did.Do("after")); err != nil {
+						did.Note("refused")
 					}
 				}()
-				ask(s, text("first"))
+				kit.Ask(s, kit.Text("first"))
 				resumed <- struct{}{}
-				<-s.ctx.Done()
-				_, err := linear.Ask(s.ctx, s.Call, text("second"))
-				return tripOut{}, err
+				<-s.Ctx.Done()
+				_, err := linear.Ask(s.Ctx, s.Call, kit.Text("second"))
+				return kit.Out{}, err
 			})), "")
-			asked := tool.begin()
-			require.Equal(t, []string{"first"}, asked.asks)
+			asked := tool.Begin()
+			require.Equal(t, []string{"first"}, asked.Asks)
 			end(t, rt, tool, asked)
-			soon(t, func() bool { return did.count("outermost") == 1 }, "deferred functions run to the first")
-			require.Equal(t, 1, did.count("refused"), "an effect in a deferred function does not run")
-			require.Zero(t, did.count("after"))
-			require.Equal(t, 1, did.count("before"))
-			soon(t, func() bool { return holdsNothing(rt) }, "nothing is left")
+			kit.Soon(t, func() bool { return did.Count("outermost") == 1 }, "deferred functions run to the first")
+			require.Equal(t, 1, did.Count("refused"), "an effect in a deferred function does not run")
+			require.Zero(t, did.Count("after"))
+			require.Equal(t, 1, did.Count("before"))
+			kit.Soon(t, func() bool { return holdsNothing(rt) }, "nothing is left")
 		})
 	}
 }
@@ -245,19 +247,19 @@ func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
 // A handler that is told to end and asks all the same does not come back from
 // that; its round ends in an error that tells why, not in an empty result.
 func TestLinearAsksAfterClose(t *testing.T) {
-	eachLinear(t, func(t *testing.T, style linearStyle) {
-		rt := newTripRuntime(t, nil)
+	kit.EachLinear(t, func(t *testing.T, style kit.LinearStyle) {
+		rt := kit.TripRuntime(t, nil)
 		running := make(chan struct{})
-		tool := newTrip(rt, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+		tool := kit.NewTrip(rt, style(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 			close(running)
 			<-ctx.Done()
-			_, err := linear.Ask(ctx, c, text("first"))
-			return tripOut{Plan: "came back"}, err
+			_, err := linear.Ask(ctx, c, kit.Text("first"))
+			return kit.Out{Plan: "came back"}, err
 		}), "")
-		reply := underWay(func() tripReply { return tool.begin() })
+		reply := kit.UnderWay(func() kit.Reply { return tool.Begin() })
 		<-running
 		require.NoError(t, rt.Close())
-		require.Equal(t, tripReply{err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)
+		require.Equal(t, kit.Reply{Err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)
 	})
 }
 
@@ -267,27 +269,27 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 	ends := map[bool]int{}
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			did, un := &deeds{}, &deeds{}
-			rt := newTripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)})
-			style := linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("q"))
-				once(s, "pay", did.do("pay"))
+			did, un := &kit.Deeds{}, &kit.Deeds{}
+			rt := kit.TripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)})
+			style := linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("q"))
+				kit.Once(s, "pay", did.Do("pay"))
 				time.Sleep(time.Second)
-				_, err := linear.Ask(s.ctx, s.Call, text("r"))
-				return tripOut{Plan: "done"}, err
-			})).OnStop(mrtr.UndoOf("pay", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.note("pay"); return nil }))
-			tool := &tripTool{handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Second})}
-			last := tool.answer(tool.begin(), "yes")
-			asked := last.err == nil
+				_, err := linear.Ask(s.Ctx, s.Call, kit.Text("r"))
+				return kit.Out{Plan: "done"}, err
+			})).OnStop(mrtr.UndoOf("pay", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.Note("pay"); return nil }))
+			tool := &kit.Trip{Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Second})}
+			last := tool.Answer(tool.Begin(), "yes")
+			asked := last.Err == nil
 			if asked {
-				last = tool.answer(last, "yes")
-				require.Equal(t, "done", last.plan, last.err)
-				require.Zero(t, un.count("pay"))
+				last = tool.Answer(last, "yes")
+				require.Equal(t, "done", last.Plan, last.Err)
+				require.Zero(t, un.Count("pay"))
 			} else {
-				require.Equal(t, 1, un.count("pay"))
+				require.Equal(t, 1, un.Count("pay"))
 			}
 			ends[asked]++
-			require.Equal(t, 1, did.count("pay"))
+			require.Equal(t, 1, did.Count("pay"))
 		})
 	}
 	require.NotZero(t, ends[true])
@@ -299,29 +301,29 @@ func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
 // registered before its first question holds in its last round, and a mistake ends its call
 // whatever it makes of that.
 func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
-	for name, style := range map[string]linearStyle{"coroutine": linear.Coroutine[tripIn, tripOut], "resumable": linear.Resumable[tripIn, tripOut]} {
+	for name, style := range map[string]kit.LinearStyle{"coroutine": linear.Coroutine[kit.In, kit.Out], "resumable": linear.Resumable[kit.In, kit.Out]} {
 		for _, mistaken := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/mistaken=%t", name, mistaken), func(t *testing.T) {
 				completed := 0
-				tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+				tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 					c.OnComplete(func(context.Context) { completed++ })
 					for _, key := range []string{"q", "r"} {
-						if _, err := linear.Ask(ctx, c, text(key)); err != nil {
-							return tripOut{}, err
+						if _, err := linear.Ask(ctx, c, kit.Text(key)); err != nil {
+							return kit.Out{}, err
 						}
 					}
 					if mistaken {
 						_, _ = mrtr.Answer(c, mrtr.Elicit[string]("r", "In other words?"))
 					}
-					return tripOut{Plan: "done"}, nil
+					return kit.Out{Plan: "done"}, nil
 				}))
-				last := tool.answer(tool.answer(tool.begin(), "x"), "y")
+				last := tool.Answer(tool.Answer(tool.Begin(), "x"), "y")
 				if mistaken {
-					require.Contains(t, misuse(t, last.err).Error(), `key "r"`)
+					require.Contains(t, kit.Misuse(t, last.Err).Error(), `key "r"`)
 					require.Zero(t, completed)
 					return
 				}
-				require.Equal(t, tripReply{plan: "done"}, last)
+				require.Equal(t, kit.Reply{Plan: "done"}, last)
 				require.Equal(t, 1, completed)
 			})
 		}
@@ -332,7 +334,7 @@ func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
 // round.
 func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
 	ended := make(chan struct{})
-	tool := serveTrip(t, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+	tool := kit.ServeTrip(t, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 		defer close(ended)
 		goOn, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
@@ -352,16 +354,16 @@ func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
 		}()
 		defer func() { close(goOn); <-stopped }()
 		for _, key := range []string{"a", "b", "c", "d"} {
-			if _, err := linear.Ask(ctx, c, text(key)); err != nil {
-				return tripOut{}, err
+			if _, err := linear.Ask(ctx, c, kit.Text(key)); err != nil {
+				return kit.Out{}, err
 			}
 		}
-		return tripOut{Plan: "done"}, nil
+		return kit.Out{Plan: "done"}, nil
 	}))
-	reply := tool.begin()
-	for reply.err == nil && reply.plan == "" {
-		reply = tool.answer(reply, "x")
+	reply := tool.Begin()
+	for reply.Err == nil && reply.Plan == "" {
+		reply = tool.Answer(reply, "x")
 	}
-	require.Equal(t, tripReply{plan: "done"}, reply)
+	require.Equal(t, kit.Reply{Plan: "done"}, reply)
 	<-ended
 }

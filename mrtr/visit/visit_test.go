@@ -1,4 +1,4 @@
-package mrtr_test
+package visit_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/visit"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -30,21 +31,21 @@ import (
 // The id is the same in every round, other calls and other keys have others, and
 // a legacy client is sent it.
 func TestAnElicitationIDNamesAVisitInAllRounds(t *testing.T) {
-	for name, opts := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+	for name, opts := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
 		t.Run(name, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
+			rt, _ := kit.NewRuntime(t, nil)
 			var ids []string
-			client := connect(t, serveTool(rt, guardedOf(func(s *stage, _ input) (output, error) {
+			client := kit.Connect(t, kit.ServeTool(rt, kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
 				c := s.Call
 				id := c.ElicitationID("visit")
 				require.NotEqual(t, id, c.ElicitationID("other"))
 				ids = append(ids, id)
 				q := mrtr.ElicitURL("visit", "Go there.", "https://example.com/?visit="+id)
-				ask(s, q)
-				return output{"done"}, nil
+				kit.Ask(s, q)
+				return kit.Output{Said: "done"}, nil
 			}), nil), opts)
-			said(t, call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
-			said(t, call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
+			kit.Said(t, kit.Call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
+			kit.Said(t, kit.Call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
 			require.Len(t, ids, 4)
 			require.Equal(t, ids[0], ids[1])
 			require.Equal(t, ids[2], ids[3])
@@ -71,12 +72,12 @@ func inCall(t *testing.T, f func(ctx context.Context, c *mrtr.Call)) {
 // inCallOf does so in a call of this principal.
 func inCallOf(t *testing.T, principal string, f func(ctx context.Context, c *mrtr.Call)) {
 	t.Helper()
-	rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return principal, nil }})
-	h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return principal, nil }})
+	h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		f(ctx, c)
-		return nil, output{}, nil
+		return nil, kit.Output{}, nil
 	}), nil)
-	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
+	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, kit.Input{})
 	require.NoError(t, err)
 }
 
@@ -85,13 +86,13 @@ func eachKindOfVisits(t *testing.T, play func(t *testing.T, visits *visit.Visits
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	kinds := map[string]*mrtr.Options{
 		"no runtime": nil, "no store": {}, "memory": {Durable: durable.In(store.NewMemory(nil), nil)},
-		"shared": {Durable: durable.In(shared{store.NewMemory(nil)}, nil), State: &statecodec.Options{Keys: keys}},
+		"shared": {Durable: durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil), State: &statecodec.Options{Keys: keys}},
 	}
 	for name, opts := range kinds {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			visits := &visit.Visits[string]{}
 			if opts != nil {
-				visits.Runtime, _ = newRuntime(t, opts)
+				visits.Runtime, _ = kit.NewRuntime(t, opts)
 			}
 			play(t, visits)
 		})
@@ -216,7 +217,7 @@ func TestACallerBeginsSoManyVisits(t *testing.T) {
 
 // unsteady is a store whose operations fail. Writes may happen all the same.
 type unsteady struct {
-	shared
+	kit.Shared
 	happens bool
 	fail    func() error
 }
@@ -252,15 +253,15 @@ func (u unsteady) Update(ctx context.Context, key store.Key, at store.Revision, 
 func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 	const line = "the line to 10.0.0.7 was cut"
 	for _, every := range []int{2, 3, 1 << 40} {
-		inBubble(t, fmt.Sprint(every), func(t *testing.T) {
+		kit.InBubble(t, fmt.Sprint(every), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(every), 1))
-			s := unsteady{shared{store.NewMemory(nil)}, every <= 3, func() error {
+			s := unsteady{kit.Shared{Memory: store.NewMemory(nil)}, every <= 3, func() error {
 				if random.IntN(every) == 0 {
 					return nil
 				}
 				return errors.New(line)
 			}}
-			rt, _ := newRuntime(t, &mrtr.Options{Durable: durable.In(s, nil), State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(s, nil), State: &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}})
 			visits := &visit.Visits[string]{Runtime: rt}
 			inCall(t, func(ctx context.Context, c *mrtr.Call) {
 				began := time.Now()
@@ -288,10 +289,10 @@ func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 
 // An end of the wait leaves nothing in doubt: the next round waits again, in every style.
 func TestAVisitIsWaitedForAgain(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 		visits := &visit.Visits[string]{}
 		var id string
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			id, _ = visits.Begin(ctx, c, "pay")
 			receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
 				ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -303,14 +304,14 @@ func TestAVisitIsWaitedForAgain(t *testing.T) {
 			}
 			return receipt, err
 		}))
-		asked := tool.begin()
-		require.NoError(t, asked.err)
-		asked = tool.answer(asked, "x")
-		require.NoError(t, asked.err)
+		asked := tool.Begin()
+		require.NoError(t, asked.Err)
+		asked = tool.Answer(asked, "x")
+		require.NoError(t, asked.Err)
 		require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
-		last := tool.answer(asked, "x")
-		require.NoError(t, last.err)
-		require.Empty(t, effectOf(last.err))
+		last := tool.Answer(asked, "x")
+		require.NoError(t, last.Err)
+		require.Empty(t, kit.EffectOf(last.Err))
 	})
 }
 
@@ -319,18 +320,18 @@ func TestAVisitIsWaitedForAgain(t *testing.T) {
 func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 	for _, name := range []string{"native", "journal", "resumable"} {
 		t.Run(name, func(t *testing.T) {
-			shop := shared{store.NewMemory(nil)}
+			shop := kit.Shared{Memory: store.NewMemory(nil)}
 			ids := make(chan string, 10)
-			instance := func() (*tripTool, *visit.Visits[string]) {
-				visits := &visit.Visits[string]{Runtime: newTripRuntime(t, &mrtr.Options{Durable: durable.In(shop, nil)})}
-				return newTrip(visits.Runtime, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					id, err := visits.Begin(s.ctx, s.Call, "pay")
+			instance := func() (*kit.Trip, *visit.Visits[string]) {
+				visits := &visit.Visits[string]{Runtime: kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(shop, nil)})}
+				return kit.NewTrip(visits.Runtime, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					id, err := visits.Begin(s.Ctx, s.Call, "pay")
 					if err != nil {
-						return tripOut{}, err
+						return kit.Out{}, err
 					}
 					ids <- id
-					ask(s, text("agreed"))
-					return tripOut{Plan: once(s, "paid", func(ctx context.Context, _ string) (string, error) {
+					kit.Ask(s, kit.Text("agreed"))
+					return kit.Out{Plan: kit.Once(s, "paid", func(ctx context.Context, _ string) (string, error) {
 						ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 						defer cancel()
 						return visits.Wait(ctx, s.Call, "pay")
@@ -338,9 +339,9 @@ func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 				})[name], ""), visits
 			}
 			first, _ := instance()
-			asked := first.begin()
-			require.NoError(t, asked.err)
-			asked = first.ends(t, asked)
+			asked := first.Begin()
+			require.NoError(t, asked.Err)
+			asked = first.Ends(t, asked)
 			id := <-ids
 
 			_, page := instance()
@@ -350,8 +351,8 @@ func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 			require.ErrorIs(t, other.Done(t.Context(), id, "", "another"), visit.ErrVisitDone)
 
 			third, _ := instance()
-			last := third.answer(asked, "yes")
-			require.Equal(t, tripReply{plan: "receipt"}, last)
+			last := third.Answer(asked, "yes")
+			require.Equal(t, kit.Reply{Plan: "receipt"}, last)
 			require.Equal(t, id, <-ids)
 
 			epoch, err := shop.Epoch(t.Context())
@@ -377,22 +378,22 @@ func TestAVisitThatIsNotKnownIsExpected(t *testing.T) {
 const visited = "notifications/elicitation/complete"
 
 // sendingAway is a server whose tool sends its user to a page and, unless late, waits there.
-func sendingAway(t *testing.T, style func(linear.Func[input, output]) mrtr.Style[input, output], visits *visit.Visits[string], late bool, ids chan<- string) *mcp.Server {
-	rt, _ := newRuntime(t, nil)
+func sendingAway(t *testing.T, style func(linear.Func[kit.Input, kit.Output]) mrtr.Style[kit.Input, kit.Output], visits *visit.Visits[string], late bool, ids chan<- string) *mcp.Server {
+	rt, _ := kit.NewRuntime(t, nil)
 	server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style(linearOf(func(s *stage, _ input) (output, error) {
-		ctx, c := s.ctx, s.Call
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style(kit.Linear(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		ctx, c := s.Ctx, s.Call
 		id, err := visits.Begin(ctx, c, "pay")
 		if err != nil {
-			return output{}, err
+			return kit.Output{}, err
 		}
-		ask(s, mrtr.ElicitURL("pay", "Please pay.", "https://shop.example/?visit="+id))
+		kit.Ask(s, mrtr.ElicitURL("pay", "Please pay.", "https://shop.example/?visit="+id))
 		ids <- id
 		if late {
-			return output{"later"}, nil
+			return kit.Output{Said: "later"}, nil
 		}
 		paid, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) { return visits.Wait(ctx, c, "pay") })
-		return output{paid}, err
+		return kit.Output{Said: paid}, err
 	})), nil))
 	return server
 }
@@ -400,8 +401,8 @@ func sendingAway(t *testing.T, style func(linear.Func[input, output]) mrtr.Style
 // A legacy client of go-sdk's is told that its user is done, and nobody else is: in memory
 // and over HTTP, while the call waits and after it has ended.
 func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
-	styles := map[string]func(linear.Func[input, output]) mrtr.Style[input, output]{
-		"journal": linear.Journal[input, output], "coroutine": linear.Coroutine[input, output],
+	styles := map[string]func(linear.Func[kit.Input, kit.Output]) mrtr.Style[kit.Input, kit.Output]{
+		"journal": linear.Journal[kit.Input, kit.Output], "coroutine": linear.Coroutine[kit.Input, kit.Output],
 	}
 	for name, style := range styles {
 		for _, late := range []bool{false, true} {
@@ -494,12 +495,12 @@ func textOf(result *mcp.CallToolResult) string {
 // The client is told before it has the result, so that it knows then which page to close.
 // Revision 2026-07-28 has no such message.
 func TestAVisitIsDoneBeforeItsCall(t *testing.T) {
-	for name, opts := range map[string]*wire.Options{"legacy": legacyClient, "modern": nil} {
+	for name, opts := range map[string]*wire.Options{"legacy": kit.Legacy, "modern": nil} {
 		t.Run(name, func(t *testing.T) {
 			visits, ids := &visit.Visits[string]{}, make(chan string, 1)
-			client := connect(t, sendingAway(t, linear.Journal[input, output], visits, false, ids), opts)
+			client := kit.Connect(t, sendingAway(t, linear.Journal[kit.Input, kit.Output], visits, false, ids), opts)
 			go func() { noError(t, visits.Done(context.Background(), <-ids, "", "receipt")) }()
-			said(t, call(t, client, wire.Answers{"pay": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "receipt")
+			kit.Said(t, kit.Call(t, client, wire.Answers{"pay": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "receipt")
 			told, result := -1, -1
 			for i, m := range client.Messages() {
 				switch {
@@ -549,7 +550,7 @@ func (c deafConn) Write(ctx context.Context, message jsonrpc.Message) error {
 func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		visits, ids := &visit.Visits[string]{}, make(chan string, 1)
-		server := sendingAway(t, linear.Journal[input, output], visits, false, ids)
+		server := sendingAway(t, linear.Journal[kit.Input, kit.Output], visits, false, ids)
 		serverSide, clientSide := mcp.NewInMemoryTransports()
 		until := make(chan struct{})
 		_, err := server.Connect(t.Context(), deafTo{serverSide, visited, until}, nil)

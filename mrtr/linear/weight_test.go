@@ -1,4 +1,4 @@
-package mrtr_test
+package linear_test
 
 import (
 	"context"
@@ -9,20 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
 // Sixty addresses of 900 KiB are held nowhere, if 8 MiB may be.
 func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
-	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 8 << 20}})
+	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 8 << 20}})
 	h := mrtr.Resource(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ string) (*mcp.ReadResourceResult, error) {
-		_, err := linear.Ask(ctx, c, text("first"))
+		_, err := linear.Ask(ctx, c, kit.Text("first"))
 		return nil, err
 	}), nil)
 	held := 0
 	for range 60 {
 		res, err := h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{
-			Meta: modernMeta(),
+			Meta: kit.ModernMeta(),
 			URI:  "mem://" + strings.Repeat("x", 900<<10),
 		}})
 		if err == nil {
@@ -30,7 +31,7 @@ func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 			held++
 			continue
 		}
-		ended(t, err, mrtr.Busy)
+		kit.Ended(t, err, mrtr.Busy)
 	}
 	require.Equal(t, 8, held)
 	require.Greater(t, rt.Stats().HeldBytes, 8*900<<10)
@@ -40,29 +41,29 @@ func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
 // The answers that a held handler has are held too. A call whose next answer does
 // not fit ends, or goes on without its frame where it can.
 func TestFramesWeighTheirAnswers(t *testing.T) {
-	for name, style := range map[string]linearStyle{
-		"coroutine": linear.Coroutine[tripIn, tripOut], "resumable": linear.Resumable[tripIn, tripOut],
+	for name, style := range map[string]kit.LinearStyle{
+		"coroutine": linear.Coroutine[kit.In, kit.Out], "resumable": linear.Resumable[kit.In, kit.Out],
 	} {
 		t.Run(name, func(t *testing.T) {
-			var did deeds
-			rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 40_000}})
-			tool := newTrip(rt, style(twoStops(&did)), "")
-			var last []tripReply
+			var did kit.Deeds
+			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 40_000}})
+			tool := kit.NewTrip(rt, style(twoStops(&did)), "")
+			var last []kit.Reply
 			for range 5 {
-				first := tool.begin()
-				require.NoError(t, first.err, "there is room for questions without answers")
-				last = append(last, tool.answer(first, strings.Repeat("x", 9_000)))
+				first := tool.Begin()
+				require.NoError(t, first.Err, "there is room for questions without answers")
+				last = append(last, tool.Answer(first, strings.Repeat("x", 9_000)))
 			}
 			require.LessOrEqual(t, rt.Stats().HeldBytes, 40_000)
 			for i, reply := range last {
 				if i < 4 || name == "resumable" {
-					require.NoError(t, reply.err)
-					require.True(t, strings.HasSuffix(tool.answer(reply, "y").plan, " y"))
+					require.NoError(t, reply.Err)
+					require.True(t, strings.HasSuffix(tool.Answer(reply, "y").Plan, " y"))
 					continue
 				}
-				busy := ended(t, reply.err, mrtr.Busy)
+				busy := kit.Ended(t, reply.Err, mrtr.Busy)
 				require.Equal(t, "40000 bytes", busy.Detail)
-				require.NotEmpty(t, effectOf(reply.err), "an effect has run")
+				require.NotEmpty(t, kit.EffectOf(reply.Err), "an effect has run")
 			}
 		})
 	}

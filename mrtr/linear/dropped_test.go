@@ -1,4 +1,4 @@
-package mrtr_test
+package linear_test
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -27,12 +27,12 @@ type dropping struct {
 	memory  string
 	records *store.Memory
 	rt      *mrtr.Runtime
-	tool    *tripTool
+	tool    *kit.Trip
 	task    bool
-	did     deeds
-	un      deeds
-	log     recorder
-	waits   tripReply
+	did     kit.Deeds
+	un      kit.Deeds
+	log     kit.Recorder
+	waits   kit.Reply
 	effects []string // that the call had when it asked
 }
 
@@ -41,16 +41,16 @@ func newDropping(t *testing.T, memory string, task bool, question int) *dropping
 	d.rt = d.newRuntime(t)
 	d.tool = d.newTool(d.rt)
 	if d.task {
-		d.waits = d.send(tripReply{}, nil)
+		d.waits = d.send(kit.Reply{}, nil)
 	}
 	d.waits = d.send(d.waits, nil)
 	d.effects = []string{"reserve"}
 	if question == 2 {
-		d.waits = d.send(d.waits, accepting(d.waits, "x"))
+		d.waits = d.send(d.waits, kit.Accepting(d.waits, "x"))
 		d.effects = append(d.effects, "pay")
 	}
-	require.NoError(t, d.waits.err)
-	require.Len(t, d.waits.asks, 1)
+	require.NoError(t, d.waits.Err)
+	require.Len(t, d.waits.Asks, 1)
 	return d
 }
 
@@ -68,25 +68,25 @@ func (d *dropping) newRuntime(t *testing.T) *mrtr.Runtime {
 	case "one's own store":
 		o.Durable = durable.In(d.records, nil)
 	case "a shared store":
-		o.Durable = durable.In(shared{d.records}, nil)
+		o.Durable = durable.In(kit.Shared{Memory: d.records}, nil)
 	}
 	if d.alone() {
 		o.State = &statecodec.Options{Ephemeral: true}
 	}
-	return newTripRuntime(t, o)
+	return kit.TripRuntime(t, o)
 }
 
 // payingTwice reserves, asks q, pays, asks r and ends. Both effects can be undone.
-func payingTwice(style linearStyle, did, un *deeds) tripStyle {
+func payingTwice(style kit.LinearStyle, did, un *kit.Deeds) kit.Style {
 	undo := func(key string) mrtr.Undoing {
-		return mrtr.UndoOf(key, func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.note(key); return nil })
+		return mrtr.UndoOf(key, func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.Note(key); return nil })
 	}
-	return style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
+	return style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		for _, part := range [][2]string{{"reserve", "q"}, {"pay", "r"}} {
-			once(s, part[0], did.do(part[0]))
-			ask(s, text(part[1]))
+			kit.Once(s, part[0], did.Do(part[0]))
+			kit.Ask(s, kit.Text(part[1]))
 		}
-		return tripOut{Plan: "done"}, nil
+		return kit.Out{Plan: "done"}, nil
 	})).OnStop(undo("reserve"), undo("pay"))
 }
 
@@ -96,62 +96,61 @@ func (d *dropping) alone() bool {
 }
 
 func (d *dropping) stored() bool {
-	return isStoreForced() || strings.HasSuffix(d.memory, " store") && d.memory != "no store"
+	return kit.StoreForced() || strings.HasSuffix(d.memory, " store") && d.memory != "no store"
 }
 
-func (d *dropping) newTool(rt *mrtr.Runtime) *tripTool {
+func (d *dropping) newTool(rt *mrtr.Runtime) *kit.Trip {
 	style := payingTwice(linear.Resumable, &d.did, &d.un)
 	if d.task {
-		return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})}
+		return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})}
 	}
-	return newTrip(rt, style, "")
+	return kit.NewTrip(rt, style, "")
 }
 
-func (d *dropping) send(before tripReply, responses mcp.InputResponseMap) tripReply {
-	ctx := context.Background()
+func (d *dropping) send(before kit.Reply, responses mcp.InputResponseMap) kit.Reply {
 	if d.task {
-		ctx = rendezvous.WithTaskRound(ctx, rendezvous.NewTaskRound())
+		return d.tool.TaskRound(context.Background(), before, responses)
 	}
-	return d.tool.round(ctx, "", before.state, responses)
+	return d.tool.Round(context.Background(), "", before.State, responses)
 }
 
 // drop begins a call of another tool, which takes the room.
 func (d *dropping) drop(t *testing.T) {
 	t.Helper()
-	other := &tripTool{handler: mrtr.Tool(d.rt, linear.Resumable(waiting), &mrtr.HandlerOptions{Audience: "other"})}
-	require.NoError(t, other.begin().err)
+	other := &kit.Trip{Handler: mrtr.Tool(d.rt, linear.Resumable(waiting), &mrtr.HandlerOptions{Audience: "other"})}
+	require.NoError(t, other.Begin().Err)
 	synctest.Wait()
 	require.Equal(t, 1, d.rt.Stats().Held)
-	require.Empty(t, d.un.done, "nothing is undone, since the call goes on")
-	require.Empty(t, d.log.abandoned())
-	released := d.log.of(observe.FrameReleased)
+	require.Empty(t, d.un.Done, "nothing is undone, since the call goes on")
+	require.Empty(t, d.log.Abandoned())
+	released := d.log.Of(observe.FrameReleased)
 	require.Len(t, released, 1)
 	require.Equal(t, "another call needs its room", released[0].Reason)
 }
 
 // waiting asks a question, and does nothing else.
-func waiting(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-	_, err := linear.Ask(ctx, c, text("other"))
-	return tripOut{}, err
+func waiting(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
+	_, err := linear.Ask(ctx, c, kit.Text("other"))
+	return kit.Out{}, err
 }
 
 // completes answers until the call ends. Each effect has happened once.
-func (d *dropping) completes(t *testing.T, last tripReply) {
+func (d *dropping) completes(t *testing.T, last kit.Reply) {
 	t.Helper()
-	for last.err == nil && last.asks != nil {
-		last = d.send(last, accepting(last, "x"))
+	for last.Err == nil && last.Asks != nil {
+		last = d.send(last, kit.Accepting(last, "x"))
 	}
-	require.Equal(t, tripReply{plan: "done"}, last)
-	require.Equal(t, 1, d.did.count("reserve"))
-	require.Equal(t, 1, d.did.count("pay"))
-	require.Empty(t, d.un.done)
+	require.Equal(t, kit.Reply{Plan: "done"}, last)
+	require.Equal(t, 1, d.did.Count("reserve"))
+	require.Equal(t, 1, d.did.Count("pay"))
+	require.Empty(t, d.un.Done)
 }
 
 // completesElsewhere does so at another instance, if there can be one.
 func (d *dropping) completesElsewhere(t *testing.T) {
 	t.Helper()
-	require.Empty(t, d.un.done)
-	require.Empty(t, d.log.abandoned(), "no call has ended")
+	require.Empty(t, d.un.Done)
+	require.Empty(t, d.log.Abandoned(), "no call has ended")
 	if !d.alone() {
 		d.tool = d.newTool(d.newRuntime(t))
 		d.completes(t, d.waits)
@@ -165,30 +164,30 @@ var droppings = map[string]func(t *testing.T, d *dropping){
 		d.completes(t, d.waits)
 	},
 	"answered in time": func(t *testing.T, d *dropping) {
-		entered := d.log.entries()
+		entered := d.log.Entries()
 		d.completes(t, d.waits)
-		require.Equal(t, entered, d.log.entries(), "the handler went on where it was")
+		require.Equal(t, entered, d.log.Entries(), "the handler went on where it was")
 	},
 	"asked again when it was dropped": func(t *testing.T, d *dropping) {
 		d.drop(t)
 		again := d.send(d.waits, nil)
-		require.Equal(t, d.waits.asks, again.asks)
+		require.Equal(t, d.waits.Asks, again.Asks)
 		d.completes(t, again)
 	},
 	"asked again before it was dropped": func(t *testing.T, d *dropping) {
 		again := d.send(d.waits, nil)
-		require.Equal(t, d.waits.asks, again.asks)
+		require.Equal(t, d.waits.Asks, again.Asks)
 		d.drop(t)
 		d.completes(t, again)
 	},
 	"answered twice": func(t *testing.T, d *dropping) {
 		d.drop(t)
-		first := d.send(d.waits, accepting(d.waits, "x"))
-		second := d.send(d.waits, accepting(d.waits, "x"))
-		require.NoError(t, first.err)
-		require.NoError(t, second.err)
-		require.Equal(t, first.asks, second.asks)
-		require.Equal(t, first.plan, second.plan)
+		first := d.send(d.waits, kit.Accepting(d.waits, "x"))
+		second := d.send(d.waits, kit.Accepting(d.waits, "x"))
+		require.NoError(t, first.Err)
+		require.NoError(t, second.Err)
+		require.Equal(t, first.Asks, second.Asks)
+		require.Equal(t, first.Plan, second.Plan)
 		if d.stored() {
 			require.Equal(t, first, second, "the result of the first")
 			d.completes(t, second)
@@ -196,12 +195,12 @@ var droppings = map[string]func(t *testing.T, d *dropping){
 	},
 	"declined": func(t *testing.T, d *dropping) {
 		d.drop(t)
-		ended(t, d.send(d.waits, declining(d.waits)).err, mrtr.Declined)
+		kit.Ended(t, d.send(d.waits, kit.Declining(d.waits)).Err, mrtr.Declined)
 		for _, effect := range d.effects {
-			require.Equal(t, 1, d.un.count(effect))
+			require.Equal(t, 1, d.un.Count(effect))
 		}
-		require.Len(t, d.un.done, len(d.effects))
-		require.Equal(t, 1, d.did.count("reserve"))
+		require.Len(t, d.un.Done, len(d.effects))
+		require.Equal(t, 1, d.did.Count("reserve"))
 	},
 	"drained": func(t *testing.T, d *dropping) {
 		d.drop(t)
@@ -211,7 +210,7 @@ var droppings = map[string]func(t *testing.T, d *dropping){
 	"closed": func(t *testing.T, d *dropping) {
 		d.drop(t)
 		require.NoError(t, d.rt.Close())
-		require.Empty(t, d.un.done)
+		require.Empty(t, d.un.Done)
 		if !d.alone() {
 			d.completesElsewhere(t)
 		}
@@ -220,9 +219,9 @@ var droppings = map[string]func(t *testing.T, d *dropping){
 		d.drop(t)
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
-		require.Equal(t, d.stored(), len(d.log.abandoned()) > 0, "only a store can end the call")
+		require.Equal(t, d.stored(), len(d.log.Abandoned()) > 0, "only a store can end the call")
 		for _, effect := range d.effects {
-			require.Equal(t, d.stored(), d.un.count(effect) == 1)
+			require.Equal(t, d.stored(), d.un.Count(effect) == 1)
 		}
 		require.True(t, holdsNothing(d.rt))
 	},
@@ -251,16 +250,16 @@ func TestADroppedFrameLosesNothing(t *testing.T) {
 // gives up its own.
 func TestTheColdestFrameIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did deeds
-		rt := newTripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 12}})
-		tool := newTrip(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, in tripIn) (tripOut, error) {
-			defer did.note(in.Who)
+		var did kit.Deeds
+		rt := kit.TripRuntime(t, &mrtr.Options{Principal: byWho, Limits: mrtr.Limits{MaxFrames: 12}})
+		tool := kit.NewTrip(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, in kit.In) (kit.Out, error) {
+			defer did.Note(in.Who)
 			return waiting(ctx, c, in)
 		}), "")
-		begin := func(who string) tripReply {
+		begin := func(who string) kit.Reply {
 			t.Helper()
-			reply := tool.round(t.Context(), who, "", nil)
-			require.NoError(t, reply.err)
+			reply := tool.Round(t.Context(), who, "", nil)
+			require.NoError(t, reply.Err)
 			synctest.Wait()
 			return reply
 		}
@@ -269,13 +268,13 @@ func TestTheColdestFrameIsDropped(t *testing.T) {
 			begin("bob")
 		}
 		begin("")
-		require.Empty(t, did.done, "twelve are held")
+		require.Empty(t, did.Done, "twelve are held")
 		begin("bob") // who has ten
-		require.Equal(t, map[string]int{"bob": 1}, did.done)
-		hot := tool.round(t.Context(), "ann", first.state, nil) // asked again, and hot again
-		require.NoError(t, hot.err)
+		require.Equal(t, map[string]int{"bob": 1}, did.Done)
+		hot := tool.Round(t.Context(), "ann", first.State, nil) // asked again, and hot again
+		require.NoError(t, hot.Err)
 		begin("cid")
-		require.Equal(t, map[string]int{"bob": 2}, did.done, "the coldest of all")
+		require.Equal(t, map[string]int{"bob": 2}, did.Done, "the coldest of all")
 		require.Equal(t, 12, rt.Stats().Held)
 	})
 }
@@ -283,22 +282,22 @@ func TestTheColdestFrameIsDropped(t *testing.T) {
 // A Coroutine takes the room of calls that can do without, and is never dropped itself.
 func TestACoroutineIsNeverDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did deeds
-		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 4}})
-		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
-		first := cold.begin()
-		cold.begin()
-		cold.begin()
+		var did kit.Deeds
+		rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 4}})
+		cold := kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &kit.Trip{Handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
+		first := cold.Begin()
+		cold.Begin()
+		cold.Begin()
 		for range 4 {
-			require.NoError(t, held.begin().err)
+			require.NoError(t, held.Begin().Err)
 		}
 		synctest.Wait()
-		require.Equal(t, 3, did.count("unwound"))
-		ended(t, held.begin().err, mrtr.Busy)
-		require.NoError(t, cold.begin().err)
+		require.Equal(t, 3, did.Count("unwound"))
+		kit.Ended(t, held.Begin().Err, mrtr.Busy)
+		require.NoError(t, cold.Begin().Err)
 		synctest.Wait()
-		require.Equal(t, 4, did.count("unwound"), "it is not held")
+		require.Equal(t, 4, did.Count("unwound"), "it is not held")
 		require.Equal(t, 4, rt.Stats().Held)
 		goesOn(t, cold, first)
 	})
@@ -307,19 +306,19 @@ func TestACoroutineIsNeverDropped(t *testing.T) {
 // Nothing is dropped for a call that does not find room all the same.
 func TestNothingIsDroppedInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did deeds
-		rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 20_000}})
-		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
+		var did kit.Deeds
+		rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 20_000}})
+		cold := kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &kit.Trip{Handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
 		large := strings.Repeat("x", 6_000)
-		require.NoError(t, cold.round(t.Context(), large, "", nil).err)
-		require.NoError(t, cold.round(t.Context(), large, "", nil).err)
-		ended(t, held.round(t.Context(), strings.Repeat("x", 18_000), "", nil).err, mrtr.Busy)
+		require.NoError(t, cold.Round(t.Context(), large, "", nil).Err)
+		require.NoError(t, cold.Round(t.Context(), large, "", nil).Err)
+		kit.Ended(t, held.Round(t.Context(), strings.Repeat("x", 18_000), "", nil).Err, mrtr.Busy)
 		synctest.Wait()
-		require.Zero(t, did.count("unwound"))
-		require.NoError(t, held.round(t.Context(), strings.Repeat("x", 7_000), "", nil).err)
+		require.Zero(t, did.Count("unwound"))
+		require.NoError(t, held.Round(t.Context(), strings.Repeat("x", 7_000), "", nil).Err)
 		synctest.Wait()
-		require.Equal(t, 1, did.count("unwound"), "one is enough")
+		require.Equal(t, 1, did.Count("unwound"), "one is enough")
 	})
 }
 
@@ -327,18 +326,18 @@ func TestNothingIsDroppedInVain(t *testing.T) {
 // the keys are those of this process, that would be lost.
 func TestNothingIsDroppedInADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did deeds
-		rt := newTripRuntime(t, &mrtr.Options{
+		var did kit.Deeds
+		rt := kit.TripRuntime(t, &mrtr.Options{
 			Limits: mrtr.Limits{MaxFrameBytes: 20_000},
 			State:  &statecodec.Options{Ephemeral: true},
 		})
-		cold := newTrip(rt, linear.Resumable(twoStops(&did)), "")
-		held := &tripTool{handler: mrtr.Tool(rt, linear.Coroutine(twoStops(&did)), &mrtr.HandlerOptions{Audience: "held"})}
-		first, other := cold.begin(), held.round(t.Context(), strings.Repeat("x", 12_000), "", nil)
-		require.NoError(t, other.err)
+		cold := kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "")
+		held := &kit.Trip{Handler: mrtr.Tool(rt, linear.Coroutine(twoStops(&did)), &mrtr.HandlerOptions{Audience: "held"})}
+		first, other := cold.Begin(), held.Round(t.Context(), strings.Repeat("x", 12_000), "", nil)
+		require.NoError(t, other.Err)
 		end := drained(t.Context(), rt)
-		grown := held.round(t.Context(), strings.Repeat("x", 12_000), other.state, accepting(other, strings.Repeat("y", 7_000)))
-		ended(t, grown.err, mrtr.Busy)
+		grown := held.Round(t.Context(), strings.Repeat("x", 12_000), other.State, kit.Accepting(other, strings.Repeat("y", 7_000)))
+		kit.Ended(t, grown.Err, mrtr.Busy)
 		synctest.Wait()
 		require.Empty(t, end, "the other is held")
 		goesOn(t, cold, first)
@@ -352,28 +351,28 @@ func TestNothingIsDroppedInADrain(t *testing.T) {
 func TestTheFrameOfALegacyClientIsNotDropped(t *testing.T) {
 	for _, held := range []bool{true, false} {
 		t.Run(fmt.Sprintf("held %t", held), func(t *testing.T) {
-			var did deeds
-			var un deeds
-			rt, log := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
-			server := serveStyle(rt, payingTwice(linear.Resumable, &did, &un), nil)
-			other := newTrip(rt, linear.Coroutine(waiting), "")
+			var did kit.Deeds
+			var un kit.Deeds
+			rt, log := kit.NewRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
+			server := kit.ServeStyle(rt, payingTwice(linear.Resumable, &did, &un), nil)
+			other := kit.NewTrip(rt, linear.Coroutine(waiting), "")
 			if !held {
-				require.NoError(t, other.begin().err)
+				require.NoError(t, other.Begin().Err)
 			}
 			var refused error
-			out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{
+			out, err := kit.Connect(t, server, kit.Legacy).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{
 				"q": func(q wire.Question) any {
-					refused = other.begin().err
+					refused = other.Begin().Err
 					return wire.Value("x")(q)
 				},
 				"r": wire.Fail(-32000, "no user"),
 			})
 			require.NoError(t, err)
 			require.True(t, out.IsError)
-			ended(t, refused, mrtr.Busy)
-			require.Len(t, un.done, 2)
-			require.Equal(t, 1, did.count("pay"))
-			require.Empty(t, log.of(observe.FrameReleased))
+			kit.Ended(t, refused, mrtr.Busy)
+			require.Len(t, un.Done, 2)
+			require.Equal(t, 1, did.Count("pay"))
+			require.Empty(t, log.Of(observe.FrameReleased))
 		})
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package mrtr_test
+package linear_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
@@ -19,6 +20,7 @@ import (
 //
 //	MRTR_OPEN_CALLS=1000000 go test ./mrtr -run OpenCalls -v
 func TestOpenCallsTakeBoundedMemory(t *testing.T) {
+	kit.Differs(t, "records of the rounds are in the same memory")
 	const (
 		frameBytes = 12 << 10 // more than a frame takes, with a stack of 8 KiB; many begin with 4
 		sampled    = 200
@@ -29,19 +31,19 @@ func TestOpenCallsTakeBoundedMemory(t *testing.T) {
 		calls, err = strconv.Atoi(text)
 		require.NoError(t, err)
 	}
-	var did deeds
-	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: calls / 10}}) // the default, for a million
-	tool := newTrip(rt, linear.Resumable(twoStops(&did)), "")
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: calls / 10}}) // the default, for a million
+	tool := kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "")
 	before := memoryInUse()
-	var waiting []tripReply // held by their clients, all but these
+	var waiting []kit.Reply // held by their clients, all but these
 	for i := range calls {
-		reply := tool.begin()
-		require.NoError(t, reply.err)
+		reply := tool.Begin()
+		require.NoError(t, reply.Err)
 		if i%(calls/sampled) == 0 {
 			waiting = append(waiting, reply)
 		}
 	}
-	soon(t, func() bool { return rt.Stats().Running == 0 }, "those that were dropped are unwound")
+	kit.Soon(t, func() bool { return rt.Stats().Running == 0 }, "those that were dropped are unwound")
 	held, used := rt.Stats().Held, memoryInUse()-before
 	t.Logf("%d calls wait, and %d frames are held in %d bytes of heap and stack: %d bytes for each call", calls, held, used, used/calls)
 	require.Equal(t, calls/10, held)
@@ -49,8 +51,8 @@ func TestOpenCallsTakeBoundedMemory(t *testing.T) {
 	for _, reply := range waiting {
 		goesOn(t, tool, reply)
 	}
-	require.Equal(t, calls, did.count("start"), "each once, whether its frame was dropped or not")
-	require.Equal(t, len(waiting), did.count("middle"))
+	require.Equal(t, calls, did.Count("start"), "each once, whether its frame was dropped or not")
+	require.Equal(t, len(waiting), did.Count("middle"))
 }
 
 // memoryInUse is what the heap and the stacks hold.
