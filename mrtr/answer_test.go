@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 )
@@ -145,28 +142,6 @@ func TestAnswersToUnaskedQuestionsAreDropped(t *testing.T) {
 	require.False(t, reply.IsError, "an answer to a question nobody asked is no answer: %s", reply.Text)
 }
 
-// go-sdk guesses an answer's kind from its members, before any code of a server
-// runs, and refuses an answer it cannot guess. This package promises nothing of it.
-func TestAnswersThatTheHostRefuses(t *testing.T) {
-	for _, response := range []string{
-		`"metric"`, `7`, `[]`, `{}`, `{"content":{"units":"metric"}}`,
-		`{"action":7}`, `{"action":"accept","content":"metric"}`, `{"action":"accept","content":[]}`, `{"roots":7}`,
-		`{"role":"assistant","content":{"type":"unheard-of"}}`,
-	} {
-		rt, seen := kit.NewRuntime(t, nil)
-		client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil), nil)
-		for _, key := range []string{"units", "nobody-asked"} {
-			first := kit.Send(t, client, wire.Request{Name: "tool"})
-			rounds := len(seen.Of(observe.RoundStarted))
-			reply, err := client.Send(context.Background(), wire.Request{Name: "tool", State: first.State,
-				Responses: map[string]any{key: json.RawMessage(response)}})
-			require.NoError(t, err)
-			kit.RefusedWith(t, reply.Error, -32602, "%s: %s", response, reply.Error.Message)
-			require.Len(t, seen.Of(observe.RoundStarted), rounds, "the engine saw it: %s", response)
-		}
-	}
-}
-
 // An answer that would not fit into a state is for its user to fix: it is asked
 // for again, not held against the server.
 func TestAnAnswerThatIsTooLongIsAskedAgain(t *testing.T) {
@@ -176,103 +151,6 @@ func TestAnAnswerThatIsTooLongIsAskedAgain(t *testing.T) {
 	kit.Said(t, out, "short")
 	require.Contains(t, out.Questions[1].Message, "too long")
 	require.Equal(t, 2, seen.Entries())
-}
-
-// pick is one of a hundred choices with titles.
-type pick string
-
-func (pick) Choices() []mrtr.Choice {
-	choices := make([]mrtr.Choice, 100)
-	for i := range choices {
-		choices[i] = mrtr.Choice{Value: fmt.Sprint("c", i), Title: fmt.Sprint("Choice ", i)}
-	}
-	return choices
-}
-
-// A list of some thousand choices, each of them the last that it could be, costs no
-// more than reading it, in both eras. Allocations stand for the work: a validator
-// makes some for each item it holds against a choice, here a hundred times as many.
-func TestALongListCostsNoMoreThanReadingIt(t *testing.T) {
-	const items = 3000
-	list := make([]string, items)
-	for i := range list {
-		list[i] = "c99"
-	}
-	for _, version := range []string{wire.Modern, wire.Legacy} {
-		rt, _ := kit.NewRuntime(t, nil)
-		q := mrtr.Elicit[[]pick]("q", "Which?")
-		client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(q, func(p []pick) string { return fmt.Sprint(p) }), nil), &wire.Options{Version: version})
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		out := kit.Call(t, client, wire.Answers{"q": wire.InTurn(wire.Value(list), wire.Value([]string{"c1", "c2"}))})
-		runtime.ReadMemStats(&after)
-		kit.Said(t, out, "[c1 c2]")
-		require.Less(t, int(after.Mallocs-before.Mallocs), 20*items, version)
-	}
-}
-
-// judged counts how often an answer is read.
-type judged string
-
-var judgedTimes int
-
-func (j *judged) UnmarshalText(text []byte) error { judgedTimes++; *j = judged(text); return nil }
-
-// The answers of a client that has hung up are not judged.
-func TestHangingUpStopsTheJudging(t *testing.T) {
-	judgedTimes = 0
-	rt, seen := kit.NewRuntime(t, nil)
-	q := mrtr.Elicit[judged]("q", "?")
-	handler := mrtr.Tool(rt, mrtr.Native(kit.Asking(q, func(j judged) string { return string(j) })), nil)
-	request := func(ctx context.Context, state string, responses mcp.InputResponseMap) (*mcp.CallToolResult, error) {
-		res, _, err := handler(ctx, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-			Meta: kit.ModernMeta(),
-			Name: "tool", Arguments: json.RawMessage(`{}`), RequestState: state, InputResponses: responses,
-		}}, kit.Input{})
-		return res, err
-	}
-	first, err := request(context.Background(), "", nil)
-	require.NoError(t, err)
-	answers := mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"q": "x"}}}
-
-	gone, hangUp := context.WithCancel(context.Background())
-	hangUp()
-	_, err = request(gone, first.RequestState, answers)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, judgedTimes)
-	require.Equal(t, 1, seen.Entries())
-
-	_, err = request(context.Background(), first.RequestState, answers)
-	require.NoError(t, err)
-	require.NotZero(t, judgedTimes)
-}
-
-// The form of a question that was sent is kept for its answer. One that is too large
-// to be sent leaves nothing behind.
-func TestAQuestionThatCannotBeSentIsNotKept(t *testing.T) {
-	for _, test := range []struct {
-		choices int
-		kept    bool
-	}{{10, true}, {4000, false}} {
-		choices := make([]mrtr.Choice, test.choices)
-		plain := make([]form.Choice, test.choices)
-		for i := range choices {
-			choices[i].Value = fmt.Sprint("choice ", i)
-			plain[i] = form.Choice(choices[i])
-		}
-		rt, _ := kit.NewRuntime(t, nil)
-		q := mrtr.Choose("q", "?", choices...)
-		reply := kit.Send(t, kit.Connect(t, kit.ServeTool(rt, needing(q), nil), nil), wire.Request{Name: "tool"})
-		require.Equal(t, test.kept, reply.Incomplete(), reply.Text)
-
-		schema, err := form.OfChoices("q", plain)
-		require.NoError(t, err)
-		one, err := form.Of(schema)
-		require.NoError(t, err)
-		other, err := form.Of(schema)
-		require.NoError(t, err)
-		require.Equal(t, test.kept, one == other, "%d choices", test.choices)
-	}
 }
 
 // A client that declares less than it did in the round before is not asked again.
@@ -299,31 +177,4 @@ func TestAskingAgainPassesTheGate(t *testing.T) {
 	first = kit.Send(t, able, wire.Request{Name: "tool"})
 	reply := kit.Send(t, mute, wire.Request{Name: "tool", State: first.State, Responses: map[string]any{}})
 	require.JSONEq(t, `{"said":"false"}`, string(reply.Structured))
-}
-
-// go-sdk decodes an answer before any code of a server runs, its middleware included,
-// and takes the last of several members with one name. So the engine cannot refuse
-// them: it judges, remembers and hands out one value, the same everywhere.
-func TestDuplicateMembersOfAnAnswerAreDecodedByTheHost(t *testing.T) {
-	for _, response := range []string{
-		`{"action":"accept","content":{"units":"imperial","units":"metric"}}`,
-		`{"action":"accept","content":{"units":"imperial"},"content":{"units":"metric"}}`,
-		`{"action":"decline","action":"accept","content":{"units":"metric"}}`,
-	} {
-		rt, _ := kit.NewRuntime(t, nil)
-		server := kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil)
-		var seen []string
-		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && p.RequestState != "" {
-					answer := p.InputResponses["units"].(*mcp.ElicitResult)
-					seen = append(seen, fmt.Sprint(answer.Action, answer.Content))
-				}
-				return next(ctx, method, req)
-			}
-		})
-		out := kit.Call(t, kit.Connect(t, server, nil), wire.Answers{"units": wire.Raw(response)})
-		kit.Said(t, out, "metric")
-		require.Equal(t, []string{"acceptmap[units:metric]"}, seen, response)
-	}
 }

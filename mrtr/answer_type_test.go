@@ -16,7 +16,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // airport decodes itself, and takes less than its form does.
@@ -98,44 +97,6 @@ func TestAnAnswerThatItsTypeRefusesIsAskedAgain(t *testing.T) {
 	}
 }
 
-// A process that has not made the question yet cannot judge the answer by its type.
-// There the handler finds out, and the call goes on alike.
-func TestAnAnswerThatItsTypeRefusesInAFreshProcess(t *testing.T) {
-	kit.Differs(t, "a call that was ended by one answer cannot be completed by another")
-	ask := func() mrtr.Question[airport] { return mrtr.Elicit[airport]("q", "Which airport?") }
-	for name, style := range typeStyles(ask) {
-		if name == "coroutine" { // whose frame stands in the process that asked
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			keys := kit.Keys(1)
-			serve := func() *wire.Client {
-				rt, _ := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
-				return kit.Connect(t, kit.ServeStyle(rt, style, nil), nil)
-			}
-			send := func(state, answer string) *wire.Reply {
-				r := wire.Request{Name: "tool", State: state}
-				if state != "" {
-					r.Responses = map[string]any{"q": map[string]any{"action": "accept", "content": map[string]any{"q": answer}}}
-				}
-				reply := kit.Send(t, serve(), r)
-				return reply
-			}
-			reply := send("", "")
-			for range 3 {
-				reply = send(reply.State, kit.Canary)
-				require.True(t, reply.Incomplete(), "%s", reply.Result)
-				require.Equal(t, "Which airport?\n\nThe answer cannot be used: q.", reply.Asks[0].Message)
-			}
-			unanswered := send(reply.State, kit.Canary)
-			require.True(t, unanswered.IsError)
-			require.Equal(t, `Stopped: "q" was asked 4 times without a usable answer.`, unanswered.Text)
-			last := send(reply.State, "lis")
-			require.JSONEq(t, `{"said":"LIS"}`, string(last.Structured), "%s", last.Result)
-		})
-	}
-}
-
 func TestTypesThatDecodeThemselves(t *testing.T) {
 	is(t, airport("LIS"))
 	is(t, level(3))
@@ -146,19 +107,6 @@ func TestTypesThatDecodeThemselves(t *testing.T) {
 		out := kit.Play(t, kit.Asking(mrtr.Elicit[json.Number]("q", "?"), json.Number.String), wire.Answers{"q": wire.InTurn(refused, wire.Value(7))})
 		kit.Said(t, out, "7")
 		require.Equal(t, "?\n\nThe answer did not fit: q must be of type number.", out.Questions[1].Message)
-	}
-}
-
-// Whole numbers end where a JSON number is no longer exact: the next one is asked
-// again, not rounded.
-func TestWholeNumbersEndWhereTheyAreExact(t *testing.T) {
-	const largest = 1<<53 - 1
-	is(t, int64(largest))
-	is(t, int64(-largest))
-	for _, beyond := range []string{"9007199254740992", "9007199254740993", "-9007199254740992", "1e300", "18446744073709551615"} {
-		out := kit.Play(t, kit.Asking(mrtr.Elicit[int64]("q", "?"), func(n int64) string { return fmt.Sprint(n) }), wire.Answers{"q": wire.InTurn(wire.Raw(`{"action":"accept","content":{"q":`+beyond+`}}`), wire.Value(1))})
-		kit.Said(t, out, "1")
-		require.Equal(t, "?\n\nThe answer did not fit: q must be a whole number from -9007199254740991 to 9007199254740991.", out.Questions[1].Message, beyond)
 	}
 }
 
@@ -175,26 +123,6 @@ type seat struct {
 	Row   int8     `json:"row"`
 	Meals []string `json:"meals"`
 	Note  string   `json:"note"`
-}
-
-// A form that was made at run time has an answer of a type of the program, in every
-// style.
-func TestElicitAs(t *testing.T) {
-	ask := func() mrtr.Question[seat] { return mrtr.ElicitAs[seat]("q", "Which seat?", json.RawMessage(seatForm)) }
-	for name, style := range typeStyles(ask) {
-		t.Run(name, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, nil)
-			client := kit.Connect(t, kit.ServeStyle(rt, style, nil), nil)
-			out := kit.Call(t, client, wire.Answers{"q": wire.InTurn(
-				wire.Accept(map[string]any{"row": 300}), // fits the form, and no int8
-				wire.Accept(map[string]any{"row": 12, "meals": []string{"soup"}, "note": "dropped"}),
-			)})
-			kit.Said(t, out, fmt.Sprint(seat{Row: 12, Meals: []string{"soup"}}))
-			require.JSONEq(t, seatForm, string(out.Questions[0].Schema))
-			require.Equal(t, "Which seat?\n\nThe answer cannot be used: row.", out.Questions[1].Message)
-		})
-	}
-	require.Equal(t, 7, roundTrip(t, mrtr.ElicitAs[int]("q", "?", json.RawMessage(`{"type":"object","properties":{"q":{"type":"integer","minimum":1}}}`)), wire.Value(7)))
 }
 
 func TestElicitAsRefusesATypeThatCannotBeFilled(t *testing.T) {

@@ -219,27 +219,6 @@ func TestAnExpiredStateIsRefused(t *testing.T) {
 	}
 }
 
-// Arguments are compared by their meaning, since a client may spell them otherwise.
-func TestTheSameArgumentsOtherwiseWrittenAreTheSame(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	client := kit.Connect(t, everything(rt), nil)
-	for _, pair := range [][2]string{
-		{`{"location":"x","tags":["a"]}`, `{ "tags" : ["\u0061"], "location":"x" }`},
-		{``, `{}`},
-	} {
-		first := wire.Request{Name: "one", Arguments: json.RawMessage(`{}`)}
-		if pair[0] != "" {
-			first.Arguments = json.RawMessage(pair[0])
-		}
-		retry := begin(t, client, first)
-		retry.Arguments = json.RawMessage(pair[1])
-		requireOpens(t, client, retry)
-	}
-	retry := begin(t, client, methods[1].first)
-	retry.Arguments = map[string]string{}
-	requireOpens(t, client, retry)
-}
-
 // An object that names a member twice means different things to different
 // readers, so no state is bound to it.
 func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
@@ -254,51 +233,6 @@ func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
 	reply := kit.Send(t, client, wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
 	kit.RefusedWith(t, reply.Error, -32602)
 	require.Contains(t, reply.Error.Message, "canonical")
-}
-
-// Go reads Amount and amount as one field, and takes the last one. Bound by value,
-// the same arguments in another order could show one sum and pay another.
-func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
-	type order struct{ Amount int }
-	rt, seen := kit.NewRuntime(t, nil)
-	server := kit.NewServer()
-	sure := mrtr.Confirm("sure", "Pay?")
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
-			var in struct{ Order json.RawMessage }
-			require.NoError(t, json.Unmarshal(raw, &in))
-			kit.Ask(s, sure)
-			return nil, nil
-		})), nil))
-	type typed struct {
-		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
-	}
-	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, in typed) (kit.Output, error) {
-		kit.Ask(s, sure)
-		return kit.Output{}, nil
-	})), nil))
-	client := kit.Connect(t, server, nil)
-
-	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
-	var shown, paid order
-	require.NoError(t, json.Unmarshal([]byte(small), &shown))
-	require.NoError(t, json.Unmarshal([]byte(large), &paid))
-	require.NotEqual(t, shown, paid, "the same members, and another sum")
-
-	for _, tool := range []string{"raw", "typed"} {
-		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
-			reply := kit.Send(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(text)})
-			kit.RefusedWith(t, reply.Error, -32602)
-			require.Contains(t, reply.Error.Message, "canonical")
-		}
-		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
-		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
-			retry.Arguments = json.RawMessage(text)
-			reply := kit.Send(t, client, retry)
-			require.NotNil(t, reply.Error, "%s with %s", tool, text)
-		}
-	}
-	require.Equal(t, 2, seen.Entries(), "the first rounds of the good calls")
 }
 
 func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {

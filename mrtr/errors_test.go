@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -54,71 +53,6 @@ func TestReasonsOfErrors(t *testing.T) {
 	}
 }
 
-// One cause has one code, whichever way it arises: found by the engine, by the
-// bridge under it, by AskOver, or by sse on its own.
-func TestTheSameCauseHasTheSameCode(t *testing.T) {
-	type promptFunc = mrtr.GuardedFunc[map[string]string, *mcp.GetPromptResult]
-	needsUnits := func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		return mrtr.Need(kit.Units), nil, nil
-	}
-	needsTooMany := func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		var many []mrtr.AnyQuestion
-		for i := range 17 {
-			many = append(many, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
-		}
-		return mrtr.Need(many...), nil, nil
-	}
-	asksOver := func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		_, err := kit.Units.AskOver(ctx, c.Session())
-		return nil, nil, err
-	}
-	fails := func(err error) promptFunc {
-		return func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-			return nil, nil, err
-		}
-	}
-	engine := func(h promptFunc, legacy mrtr.LegacyPolicy) func(rt *mrtr.Runtime) mcp.PromptHandler {
-		return func(rt *mrtr.Runtime) mcp.PromptHandler {
-			return mrtr.Prompt(rt, mrtr.Native(h), &mrtr.HandlerOptions{Legacy: legacy})
-		}
-	}
-	bridgeAlone := func(*mrtr.Runtime) mcp.PromptHandler {
-		return sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"units": &mcp.ElicitParams{Message: "Which units?"}}}, nil
-		}, nil)
-	}
-	const stopped, fault = -31000, -32603
-	for _, c := range []struct {
-		explanation string
-		handler     func(rt *mrtr.Runtime) mcp.PromptHandler
-		client      *wire.Options
-		answer      wire.Answer
-		want        int64
-	}{
-		{"cannot be asked, by the engine", engine(needsUnits, mrtr.LegacyNever), kit.Legacy, wire.Missing, stopped},
-		{"cannot be asked, by the bridge's gate in the engine", engine(needsUnits, mrtr.LegacyBridge), kit.LegacyMute, wire.Missing, stopped},
-		{"cannot be asked, by AskOver", engine(asksOver, mrtr.LegacyBridge), kit.LegacyMute, wire.Missing, stopped},
-		{"cannot be asked, by sse alone", bridgeAlone, kit.LegacyMute, wire.Missing, stopped},
-		{"declined, modern", engine(needsUnits, mrtr.LegacyBridge), nil, wire.Decline, stopped},
-		{"declined, legacy", engine(needsUnits, mrtr.LegacyBridge), kit.Legacy, wire.Decline, stopped},
-		{"declined, by AskOver", engine(asksOver, mrtr.LegacyBridge), kit.Legacy, wire.Decline, stopped},
-		{"an outcome of the author's", engine(fails(outcome{}), mrtr.LegacyBridge), nil, wire.Missing, stopped},
-		{"an error of the author's", engine(fails(errors.New("disk full")), mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"a limit exceeded", engine(needsTooMany, mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"misuse", engine(fails(mrtr.Question[string]{}.Err()), mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"a code of the author's", engine(fails(fmt.Errorf("no: %w", &jsonrpc.Error{Code: 7})), mrtr.LegacyBridge), nil, wire.Missing, 7},
-	} {
-		t.Run(c.explanation, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, nil)
-			server := kit.NewServer()
-			server.AddPrompt(&mcp.Prompt{Name: "p"}, c.handler(rt))
-			out, err := kit.Connect(t, server, c.client).Run(t.Context(), wire.Request{Method: "prompts/get", Name: "p"}, wire.Answers{"units": c.answer})
-			require.NoError(t, err)
-			kit.RefusedWith(t, out.Error, c.want)
-		})
-	}
-}
-
 // A legacy client's own error is the answer to a question, and its code means
 // nothing to the call.
 func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
@@ -144,44 +78,6 @@ func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
 	var failed *sse.Error
 	require.ErrorAs(t, seen, &failed)
 	require.Equal(t, sse.Failed, failed.Reason)
-}
-
-// outcome is an error of the author's that its client can do something about.
-type outcome struct{}
-
-func (outcome) Error() string           { return "no seats left" }
-func (outcome) ToolErrorType() string   { return "sold_out" }
-func (outcome) ToolErrorExpected() bool { return true }
-
-// Why a sender is not identified is between the operator and the directory. The
-// client gets one text, on tools, prompts and resources, with whatever error
-// Options.Principal chose.
-func TestAClientDoesNotLearnWhyItIsNotIdentified(t *testing.T) {
-	const secret = "ldap-7.internal"
-	for explanation, cause := range map[string]error{
-		"an error":               errors.New("dial " + secret),
-		"a JSON-RPC error":       &jsonrpc.Error{Code: -31077, Message: secret},
-		"a wrapped JSON-RPC one": fmt.Errorf("asking the directory: %w", &jsonrpc.Error{Code: -31077, Message: secret}),
-		"an error with a hint":   hinted{secret},
-	} {
-		t.Run(explanation, func(t *testing.T) {
-			rt, seen := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", cause }})
-			client := kit.Connect(t, everything(rt), nil)
-			for i, m := range methods {
-				_ = kit.Send(t, client, m.first)
-				messages := client.Messages()
-				reply := string(messages[len(messages)-1].JSON)
-				require.Contains(t, reply, "This request was refused: its sender is not identified.")
-				require.NotContains(t, reply, secret)
-				require.NotContains(t, reply, "-31077")
-				refused := seen.Of(observe.PrincipalRefused)
-				require.Len(t, refused, i+1, "the observer was not told")
-				require.Equal(t, cause, refused[i].Err)
-				require.Equal(t, "Options.Principal returned an error", refused[i].Reason)
-			}
-			require.Zero(t, seen.Entries())
-		})
-	}
 }
 
 type hinted struct{ text string }

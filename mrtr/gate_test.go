@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -74,54 +73,6 @@ func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 	}
 }
 
-// Where one question of a round cannot be asked, none is.
-func TestTheGateIsForTheWholeRound(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		return mrtr.Need(kit.Units, visitPage), kit.Output{}, nil
-	}
-	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: wire.FormOnly})
-	out := kit.Call(t, client, nil)
-	require.Equal(t, 1, out.Rounds)
-	require.NotNil(t, out.Error)
-	require.JSONEq(t, `{"requiredCapabilities":`+needsURL+`}`, string(out.Error.Data))
-}
-
-func TestTheGateOfPromptsAndResources(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	client := kit.Connect(t, everything(rt), &wire.Options{Capabilities: wire.URLOnly})
-	for _, m := range methods {
-		reply := kit.Send(t, client, m.first)
-		kit.RefusedWith(t, reply.Error, -32021)
-		require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(reply.Error.Data))
-	}
-}
-
-// A lenient question goes on as after a decline.
-func TestConfirmAndOptionalNeedNoCapability(t *testing.T) {
-	rt, seen := kit.NewRuntime(t, nil)
-	sure := mrtr.Confirm("sure", "Really?")
-	maybe := mrtr.Optional(kit.Units)
-	model := mrtr.Optional(sample)
-	handler := func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		yes, ok1 := mrtr.Answer(c, sure)
-		unit, ok2 := mrtr.Answer(c, maybe)
-		message, ok3 := mrtr.Answer(c, model)
-		if !ok1 || !ok2 || !ok3 {
-			return mrtr.Need(sure, maybe, model), kit.Output{}, nil
-		}
-		require.False(t, yes)
-		require.Nil(t, unit)
-		require.Nil(t, message)
-		return nil, kit.Output{Said: "went on"}, nil
-	}
-	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: wire.Nothing})
-	out := kit.Call(t, client, nil)
-	kit.Said(t, out, "went on")
-	require.Equal(t, 1, out.Rounds)
-	require.Equal(t, 2, seen.Entries(), "entered again at once")
-}
-
 // charging is a tool in every style that charges and then asks for the units.
 func charging(charge func()) map[string]mrtr.Style[kit.Input, kit.Output] {
 	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
@@ -189,28 +140,6 @@ func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
 	}
 }
 
-func TestNeedsOfPromptsAndResources(t *testing.T) {
-	rt, seen := kit.NewRuntime(t, nil)
-	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{kit.Units}}
-	server := kit.NewServer()
-	server.AddPrompt(&mcp.Prompt{Name: "one"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		return nil, nil, nil
-	}), needs))
-	server.AddResource(&mcp.Resource{Name: "one", URI: "mem://one"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
-		return nil, nil, nil
-	}), needs))
-	for _, m := range methods[1:] {
-		out, err := kit.Connect(t, server, kit.LegacyMute).Run(t.Context(), m.first, nil)
-		require.NoError(t, err)
-		require.NotNil(t, out.Error)
-		require.Equal(t, noForm, out.Error.Message)
-		out, err = kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}).Run(t.Context(), m.first, nil)
-		require.NoError(t, err)
-		kit.RefusedWith(t, out.Error, -32021)
-	}
-	require.Zero(t, seen.Entries())
-}
-
 // Where a default stands in, nobody is refused.
 func TestNeedsHeedDefaultsAndEras(t *testing.T) {
 	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{kit.Units.Default("metric")}}
@@ -248,109 +177,4 @@ func TestNeedsThatDoNothingAreRefused(t *testing.T) {
 			mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
 		})
 	}
-}
-
-// One policy holds for every client that cannot be asked, whatever its era.
-func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
-	clients := map[string]*wire.Options{
-		"modern":          {Capabilities: wire.Nothing},
-		"legacy":          kit.LegacyMute,
-		"negotiated down": kit.NegotiatedDown,
-	}
-	for name, client := range clients {
-		for _, test := range []struct {
-			explanation string
-			policy      mrtr.UnaskablePolicy
-			place       string // its default
-			want        string // "" where the call is refused
-		}{
-			{"defaults", mrtr.UnaskableDefaults, "Rome", "metric in Rome"},
-			{"a default is missing", mrtr.UnaskableDefaults, "", ""},
-			{"refused, whatever default there is", mrtr.UnaskableRefuse, "Rome", ""},
-			{"unless it is set", mrtr.UnaskableInherit, "Rome", ""},
-		} {
-			t.Run(name+"/"+test.explanation, func(t *testing.T) {
-				check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
-					out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, twoQuestions(test.place), opts), client), nil)
-					require.Empty(t, out.Questions)
-					if test.want != "" {
-						kit.Said(t, out, test.want)
-						return
-					}
-					require.True(t, out.IsError || out.Error != nil, "%s", out.Result)
-				}
-				rt, _ := kit.NewRuntime(t, &mrtr.Options{Unaskable: test.policy})
-				check(rt, nil)
-				rt, _ = kit.NewRuntime(t, nil)
-				check(rt, &mrtr.HandlerOptions{Unaskable: test.policy})
-			})
-		}
-	}
-	// Who can be asked is asked.
-	for _, client := range []*wire.Options{nil, kit.Legacy} {
-		rt, _ := kit.NewRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults})
-		kit.Said(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, twoQuestions("Rome"), nil), client), imperialInPlace), "imperial in Oslo")
-	}
-}
-
-// Any two policies go together. A number that is no policy is refused.
-func TestPoliciesDoNotContradictEachOther(t *testing.T) {
-	for legacy := mrtr.LegacyInherit; legacy <= mrtr.LegacyPassThrough; legacy++ {
-		for unaskable := mrtr.UnaskableInherit; unaskable <= mrtr.UnaskableDefaults; unaskable++ {
-			rt, _ := kit.NewRuntime(t, &mrtr.Options{Legacy: legacy, Unaskable: unaskable})
-			kit.ServeTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Legacy: legacy, Unaskable: unaskable})
-		}
-	}
-	for _, wrong := range []mrtr.Options{
-		{Unaskable: mrtr.UnaskableDefaults + 1},
-		{Unaskable: -1},
-		{Legacy: mrtr.LegacyPassThrough + 1},
-		{Legacy: -1},
-	} {
-		_, err := mrtr.New(&wrong)
-		kit.Misuse(t, err, "%+v", wrong)
-
-		rt, _ := kit.NewRuntime(t, nil)
-		require.Panics(t, func() {
-			kit.ServeTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Unaskable: wrong.Unaskable, Legacy: wrong.Legacy})
-		})
-	}
-}
-
-// counting asks n questions, one a round.
-func counting(n int) kit.Handler {
-	return kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
-		for i := range n {
-			q := mrtr.Elicit[string](fmt.Sprintf("q%d", i), "?")
-			kit.Ask(s, q)
-		}
-		return kit.Output{Said: "done"}, nil
-	})
-}
-
-// More than nine rounds are for those of whom something shows that they follow them.
-func TestMaxRounds(t *testing.T) {
-	for _, test := range []struct {
-		explanation string
-		opts        mrtr.Options
-		client      *wire.Options
-		limit       int
-	}{
-		{"a modern client of which nothing is known", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, nil, 9},
-		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, kit.Legacy, 20},
-		{"a legacy client, unless it is set", mrtr.Options{}, kit.Legacy, 9},
-		{"fewer for all", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, nil, 3},
-		{"fewer for legacy clients too", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, kit.Legacy, 3},
-	} {
-		t.Run(test.explanation, func(t *testing.T) {
-			everything := wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }}
-			rt, _ := kit.NewRuntime(t, &test.opts)
-			kit.Said(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, counting(test.limit), nil), test.client), everything), "done")
-			rt, _ = kit.NewRuntime(t, &test.opts)
-			out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, counting(test.limit+1), nil), test.client), everything)
-			kit.FailsWith(t, out, fmt.Sprintf("Stopped: more than %d rounds of questions in one call.", test.limit))
-		})
-	}
-	_, err := mrtr.New(&mrtr.Options{Limits: mrtr.Limits{MaxRounds: -1}})
-	require.ErrorContains(t, err, "MaxRounds is negative")
 }

@@ -2,9 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -103,31 +100,6 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 	}
 }
 
-// A stateless HTTP server has no stream to ask a legacy client over.
-func TestLegacyClientsOfAStatelessServer(t *testing.T) {
-	for policy, want := range map[mrtr.UnaskablePolicy]string{mrtr.UnaskableRefuse: noStream, mrtr.UnaskableLegacyDefaults: "", mrtr.UnaskableDefaults: ""} {
-		rt, _ := kit.NewRuntime(t, &mrtr.Options{Unaskable: policy})
-		server := kit.ServeTool(rt, twoQuestions("Rome"), nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(wondering(0)), nil))
-		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
-		client, err := wire.Dial(context.Background(), &mcp.StreamableClientTransport{Endpoint: front.URL, DisableStandaloneSSE: true}, kit.Legacy)
-		require.NoError(t, err)
-		out := kit.Call(t, client, imperialInPlace)
-		require.Nil(t, out.Error)
-		require.Empty(t, client.Asked())
-		if want != "" {
-			kit.FailsWith(t, out, want)
-		} else {
-			kit.Said(t, out, "metric in Rome")
-		}
-		plain, err := client.Call(context.Background(), "plain", map[string]any{}, nil)
-		require.NoError(t, err)
-		kit.Said(t, plain, "done")
-		require.NoError(t, client.Close())
-		front.Close()
-	}
-}
-
 // They are told why, however they are asked: by the engine, in a bridge of the author's, or
 // in place. go-sdk names the first property that does not fit, and all that are missing.
 func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
@@ -182,29 +154,6 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 	require.Equal(t, 3*5, cases)
 }
 
-func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	server := everything(rt)
-	for _, m := range methods {
-		client := kit.Connect(t, server, kit.Legacy)
-		out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Value("metric")})
-		require.NoError(t, err)
-		require.Nil(t, out.Error)
-		require.Contains(t, string(out.Result), "metric")
-		require.Len(t, client.Asked(), 1)
-
-		mute := kit.Connect(t, server, kit.LegacyMute)
-		out, err = mute.Run(context.Background(), m.first, nil)
-		require.NoError(t, err)
-		if m.first.Method == "tools/call" {
-			kit.FailsWith(t, out, noForm)
-			continue
-		}
-		require.NotNil(t, out.Error)
-		require.Equal(t, noForm, out.Error.Message)
-	}
-}
-
 // A handler for legacy clients alone asks over the session, in place.
 func TestOneHandlerAVersion(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)
@@ -243,35 +192,4 @@ func TestOneHandlerAVersion(t *testing.T) {
 	kit.FailsWith(t, out, noForm)
 	out = kit.Call(t, kit.Connect(t, server, kit.NegotiatedDown), nil)
 	require.True(t, out.IsError)
-}
-
-// A legacy session can be asked every kind of question, also those without a form.
-func TestAskOverAsksEveryKindOfQuestion(t *testing.T) {
-	over := func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		unit, err := kit.Units.AskOver(ctx, c.Session())
-		if err != nil {
-			return nil, kit.Output{}, err
-		}
-		if _, err := mrtr.ElicitURL("terms", "Read the terms.", "https://example.com/terms").AskOver(ctx, c.Session()); err != nil {
-			return nil, kit.Output{}, err
-		}
-		folders, err := mrtr.Roots("folders").AskOver(ctx, c.Session())
-		if err != nil {
-			return nil, kit.Output{}, err
-		}
-		motto, err := mrtr.Sample("motto", &mcp.CreateMessageWithToolsParams{MaxTokens: 9}).AskOver(ctx, c.Session()) //lint:ignore SA1019 still legal on the wire
-		if err != nil {
-			return nil, kit.Output{}, err
-		}
-		return nil, kit.Output{Said: fmt.Sprint(unit, len(folders.Roots), motto.Model)}, nil
-	}
-	rt, _ := kit.NewRuntime(t, nil)
-	out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, over, nil), kit.Legacy), wire.Answers{
-		"units":                  wire.Value("metric"),
-		"elicitation/create":     wire.Raw(`{"action":"accept"}`),
-		"roots/list":             wire.Raw(`{"roots":[{"uri":"file:///a"}]}`),
-		"sampling/createMessage": wire.Raw(`{"role":"assistant","model":"m","content":{"type":"text","text":"on"}}`),
-	})
-	require.Len(t, out.Questions, 4)
-	kit.Said(t, out, "metric1m")
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -26,10 +25,6 @@ type (
 	}
 	voucherWithout struct {
 		Ref string `json:"ref"`
-	}
-	voucherWithMore struct {
-		voucher
-		Row *int `json:"row,omitempty"`
 	}
 	voucherRetyped struct {
 		Ref   int  `json:"ref"`
@@ -104,19 +99,6 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 	}
 }
 
-// A field that was added is zero. Steps compare the types in their list, and end.
-func TestAFieldOfAnEffectIsAdded(t *testing.T) {
-	before, after := valued(voucher{"A1", threeSeats}), valued(voucherWithMore{})
-	for style := range before {
-		last := deployed(t, before[style], after[style], nil)
-		if style == "steps" {
-			require.Equal(t, "its list of steps", kit.Ended(t, last.Err, mrtr.Diverged).Detail)
-			continue
-		}
-		require.Equal(t, kit.Reply{Plan: `{"ref":"A1","seats":3}`}, last)
-	}
-}
-
 // asksThenHolds asks with a form of fields, perhaps has an effect, and asks again.
 func asksThenHolds[T any](holds bool) map[string]kit.Style {
 	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
@@ -177,29 +159,4 @@ func TestALostStepIsNamed(t *testing.T) {
 		last := deployed(t, steps("a", "b"), test.after, nil)
 		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: test.detail, Applied: []string{"a", "b"}}, kit.Ended(t, last.Err, mrtr.Diverged, test.change))
 	}
-}
-
-// go-sdk judges the arguments by today's schema before the handler is entered, and names the field.
-func TestAFieldOfTheArgumentsIsLost(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	begun := kit.Send(t, kit.Connect(t, takes[struct {
-		City string `json:"city"`
-	}](rt), nil), wire.Request{Name: "tool", Arguments: map[string]any{"city": "Oslo"}})
-	renamed := kit.Connect(t, takes[struct {
-		Town string `json:"town"`
-	}](rt), nil)
-	last := kit.Send(t, renamed, wire.Request{Name: "tool", Arguments: map[string]any{"city": "Oslo"}, State: begun.State, Responses: map[string]any{"q": kit.Accept("q", "x")}})
-	require.True(t, last.IsError)
-	require.Contains(t, last.Text, `["city"]`)
-}
-
-func takes[In any](rt *mrtr.Runtime) *mcp.Server {
-	server := kit.NewServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ In) (*mrtr.IncompleteResult, kit.Output, error) {
-		if _, ok := mrtr.Answer(c, kit.Text("q")); !ok {
-			return mrtr.Need(kit.Text("q")), kit.Output{}, nil
-		}
-		return nil, kit.Output{Said: "done"}, nil
-	}), nil))
-	return server
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -37,86 +36,6 @@ func TestOnceRunsOnce(t *testing.T) {
 		for idem, times := range idems {
 			require.Equal(t, 1, times)
 			require.True(t, strings.HasSuffix(idem, ".book"), idem)
-		}
-	})
-}
-
-// fare loses something on its way through JSON.
-type fare struct {
-	Amount int       `json:"amount"`
-	At     time.Time `json:"at"`
-	note   string
-}
-
-// The caller never sees the value that f made, only what later rounds will
-// see: a field that JSON does not carry is lost at once, not in round two.
-func TestOnceGivesTheValueAfterEncoding(t *testing.T) {
-	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
-		var seen []fare
-		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			v, err := mrtr.Once(ctx, c, "quote", func(context.Context, string) (fare, error) {
-				return fare{Amount: 7, At: time.Now(), note: "window seat"}, nil
-			})
-			seen = append(seen, v)
-			return "", err
-		}))
-		last, _ := tool.Run()
-		require.NoError(t, last.Err)
-		require.NotEmpty(t, seen)
-		for _, v := range seen {
-			require.Equal(t, seen[0], v)
-			require.Empty(t, v.note)
-		}
-	})
-}
-
-// A nil value is a value.
-func TestOnceRemembersNothingAsAValue(t *testing.T) {
-	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
-		var did kit.Deeds
-		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			p, err := mrtr.Once(ctx, c, "pointer", func(context.Context, string) (*fare, error) {
-				did.Note("pointer")
-				return nil, nil
-			})
-			if err != nil || p != nil {
-				return "", fmt.Errorf("%v, %w", p, err)
-			}
-			v, err := mrtr.Once(ctx, c, "any", func(context.Context, string) (any, error) {
-				did.Note("any")
-				return nil, nil
-			})
-			return fmt.Sprint(v), err
-		}))
-		last, _ := tool.Run()
-		require.Equal(t, kit.Reply{Plan: "<nil>"}, last)
-		require.Equal(t, 1, did.Count("pointer"))
-		require.Equal(t, 1, did.Count("any"))
-	})
-}
-
-// A value that JSON cannot carry is found when the effect has run. The call
-// may go on from that error, and the effect does not run again.
-func TestOnceCannotRememberEveryValue(t *testing.T) {
-	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
-		var did kit.Deeds
-		var errs []error
-		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (chan int, error) {
-				did.Note("booked")
-				return make(chan int), nil
-			})
-			errs = append(errs, err)
-			return "", nil
-		}))
-		last, _ := tool.Run()
-		require.NoError(t, last.Err)
-		require.Equal(t, 1, did.Count("booked"))
-		require.NotEmpty(t, errs)
-		for _, err := range errs {
-			kit.Misuse(t, err)
-			require.Contains(t, err.Error(), `effect "book" ran, but its value c`)
-			require.Equal(t, "unknown", kit.EffectOf(err), "it ran, and what it has done is lost")
 		}
 	})
 }
@@ -224,46 +143,6 @@ func TestOnceOnComplete(t *testing.T) {
 			require.Zero(t, did.Count("completed"), "nor does a question")
 			require.NoError(t, tool.Answer(asked, "y").Err)
 			require.Equal(t, 1, did.Count("completed"))
-		})
-	}
-}
-
-// A handler that is entered twice in one round, because its question was
-// answered by itself, has registered twice, and completes once.
-func TestOnceOnCompleteWhenEnteredAgain(t *testing.T) {
-	var did kit.Deeds
-	sure := mrtr.Confirm("sure", "Sure?")
-	register := func(c *mrtr.Call) {
-		did.Note("entered")
-		c.OnComplete(func(context.Context) { did.Note("completed") })
-	}
-	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-		register(s.Call)
-		kit.Ask(s, sure)
-		return kit.Out{}, nil
-	})
-	var list kit.Steps
-	steps.Ask(&list, "sure", func(_ context.Context, at *kit.At) (mrtr.Question[bool], error) {
-		register(at.Call)
-		return sure, nil
-	})
-	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
-		register(at.Call)
-		return kit.Out{}, nil
-	})
-	styles["steps"] = kit.Build(t, &list)
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			did = kit.Deeds{}
-			tool := kit.ServeTrip(t, style)
-			tool.Mute = true
-			reply := tool.Begin()
-			require.NoError(t, reply.Err)
-			require.Nil(t, reply.Asks)
-			require.Equal(t, 1, did.Count("completed"))
-			if name != "coroutine" && name != "resumable" {
-				require.Equal(t, 2, did.Count("entered"))
-			}
 		})
 	}
 }

@@ -2,7 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,38 +113,4 @@ func TestOneKey(t *testing.T) {
 			require.EqualError(t, kit.Misuse(t, err), `mrtr: key "k" stands for two steps: each needs a key of its own`)
 		}
 	})
-}
-
-// The same question may be read twice, an effect that failed may be tried again, and one
-// that is asked for in another entry is the same.
-func TestOneKeyForOneThing(t *testing.T) {
-	var did kit.Deeds
-	for name, style := range kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-		kit.Ask(s, mrtr.Elicit[string]("seat", "Which seat?"))
-		seat, _ := mrtr.Answer(s.Call, mrtr.Elicit[string]("seat", "Which seat?"))
-		var paid string
-		for range 3 {
-			var err error
-			if paid, err = mrtr.Once(s.Ctx, s.Call, "pay", func(ctx context.Context, _ string) (string, error) {
-				if _, err := mrtr.Once(ctx, s.Call, "reserve", did.Do("reserve")); err != nil {
-					return "", err
-				}
-				if did.Note("pay") < 3 {
-					return "", errors.New("refused")
-				}
-				return "paid", nil
-			}); err == nil {
-				break
-			}
-		}
-		kit.Ask(s, kit.Text("more"))
-		return kit.Out{Plan: seat + " " + paid}, nil
-	}) {
-		t.Run(name, func(t *testing.T) {
-			did = kit.Deeds{}
-			last, _ := kit.ServeTrip(t, style).Run()
-			require.Equal(t, kit.Reply{Plan: "seat paid"}, last)
-			require.Equal(t, []int{1, 3}, []int{did.Count("reserve"), did.Count("pay")})
-		})
-	}
 }

@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
 type (
@@ -121,31 +119,6 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
-func TestTheSchemasOfForms(t *testing.T) {
-	type titled struct {
-		When time.Time `json:"when" jsonschema:"the day you \"leave\""`
-	}
-	for _, c := range []struct {
-		question mrtr.AnyQuestion
-		schema   string
-	}{
-		{mrtr.Elicit[string]("q", "?"), `{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}`},
-		{mrtr.Elicit[bool]("q", "?"), `{"type":"object","properties":{"q":{"type":"boolean"}},"required":["q"]}`},
-		{mrtr.Elicit[uint8]("q", "?"), `{"type":"object","properties":{"q":{"type":"integer","minimum":0,"maximum":255}},"required":["q"]}`},
-		{mrtr.Elicit[int64]("other", "?"), `{"type":"object","properties":{"other":{"type":"integer"}},"required":["other"]}`},
-		{mrtr.Elicit[class]("q", "?"), `{"type":"object","properties":{"q":{"type":"string","enum":["first","second"]}},"required":["q"]}`},
-		{mrtr.Elicit[[]class]("q", "?"), `{"type":"object","properties":{"q":{"type":"array","items":{"type":"string","enum":["first","second"]},"uniqueItems":true,"maxItems":2}},"required":["q"]}`},
-		{mrtr.Choose("q", "?", mrtr.Choice{Value: "a", Title: "A"}, mrtr.Choice{Value: "b"}),
-			`{"type":"object","properties":{"q":{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"b"}]}},"required":["q"]}`},
-		{mrtr.Elicit[titled]("q", "?"), `{"type":"object","properties":{"when":{"type":"string","format":"date-time","description":"the day you \"leave\""}},"required":["when"]}`},
-	} {
-		require.NoError(t, c.question.Err())
-		out := kit.Play(t, needing(c.question), nil)
-		require.NotEmpty(t, out.Questions)
-		require.JSONEq(t, c.schema, string(out.Questions[0].Schema))
-	}
-}
-
 // needing asks and never gets further.
 func needing(q mrtr.AnyQuestion) kit.Handler {
 	return func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
@@ -199,22 +172,6 @@ func TestEveryKindOfAnswer(t *testing.T) {
 	is(t, time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC))
 }
 
-func TestAStructIsAWholeForm(t *testing.T) {
-	q := mrtr.Elicit[trip]("q", "?")
-	note := "n"
-	want := trip{Email: "x", Nights: 3, Seats: 2, Class: "first", Meals: []class{"second"},
-		When: time.Date(2026, 8, 1, 10, 0, 0, 0, time.UTC), Total: 1<<53 - 1, Rate: 1.5, Quick: true, Note: &note}
-	require.Equal(t, want, roundTrip(t, q, wire.Accept(good())))
-
-	less := good()
-	delete(less, "meals")
-	delete(less, "note")
-	want.Meals, want.Note = nil, nil
-	require.Equal(t, want, roundTrip(t, q, wire.Accept(less)))
-	require.Equal(t, &want, roundTrip(t, mrtr.Optional(q), wire.Accept(less)))
-	require.Nil(t, roundTrip(t, mrtr.Optional(q), wire.Cancel))
-}
-
 func TestConfirmIsYesOnlyWhenAPersonSaidYes(t *testing.T) {
 	q := mrtr.Confirm("q", "Really?")
 	require.True(t, roundTrip(t, q, wire.Value(true)))
@@ -223,44 +180,7 @@ func TestConfirmIsYesOnlyWhenAPersonSaidYes(t *testing.T) {
 	require.False(t, roundTrip(t, q, wire.Cancel))
 }
 
-func TestQuestionsForTheClientItself(t *testing.T) {
-	const message = `{"role":"assistant","model":"m","content":{"type":"text","text":"hello"},"stopReason":"endTurn"}`
-	sampled := roundTrip(t, mrtr.Sample("q", &mcp.CreateMessageWithToolsParams{MaxTokens: 9}), wire.Raw(message))
-	require.Equal(t, "hello", sampled.Content[0].(*mcp.TextContent).Text)
-	optional := roundTrip(t, mrtr.Optional(mrtr.Sample("q", &mcp.CreateMessageWithToolsParams{MaxTokens: 9})), wire.Raw(message))
-	require.Equal(t, "m", (*optional).Model)
-
-	listed := roundTrip(t, mrtr.Roots("q"), wire.Raw(`{"roots":[{"uri":"file:///a","name":"a"}]}`))
-	require.Equal(t, "file:///a", listed.Roots[0].URI)
-	some := roundTrip(t, mrtr.Optional(mrtr.Roots("q")), wire.Raw(`{"roots":[]}`))
-	require.Empty(t, (*some).Roots)
-
-	require.NotNil(t, roundTrip(t, mrtr.Optional(visit2), wire.Accept(nil)))
-	require.Nil(t, roundTrip(t, mrtr.Optional(visit2), wire.Decline))
-}
-
 var visit2 = mrtr.ElicitURL("q", "Please log in.", "https://example.org/login")
-
-func TestQuestionsOnTheWire(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		return mrtr.Need(kit.Units, visitPage, sample, roots), kit.Output{}, nil
-	}
-	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
-	reply := kit.Send(t, client, wire.Request{Name: "tool"})
-	asked := map[string]wire.Question{}
-	for _, q := range reply.Asks {
-		asked[q.Key] = q
-	}
-	require.Len(t, asked, 4)
-	require.Equal(t, "form", asked["units"].Mode)
-	require.Equal(t, "Which units?", asked["units"].Message)
-	require.Equal(t, "url", asked["visit"].Mode)
-	require.Equal(t, "https://example.org/login", asked["visit"].URL)
-	require.Equal(t, "sampling/createMessage", asked["sample"].Method)
-	require.Contains(t, string(asked["sample"].Params), `"maxTokens":10`)
-	require.Equal(t, "roots/list", asked["roots"].Method)
-}
 
 // The same code path serves a plain answer: nobody is asked.
 func TestKnownAsksNobody(t *testing.T) {
@@ -284,62 +204,4 @@ func TestKnownAsksNobody(t *testing.T) {
 	out = kit.Call(t, kit.Connect(t, kit.ServeTool(rt, both, nil), nil), wire.Answers{"units": wire.Value("metric")})
 	kit.Said(t, out, "7 metric")
 	require.Equal(t, []string{"units"}, seen.Of(observe.QuestionsAsked)[0].Questions)
-}
-
-// An answer is judged by the question as it was sent, not by the one that the
-// handler would ask now.
-func TestAQuestionIsNotChangedByItsUse(t *testing.T) {
-	base := mrtr.Choose("q", "?", mrtr.Choices("a")...)
-	_ = base.Default("a")
-	_ = mrtr.Optional(base)
-	out := kit.Play(t, kit.Asking(base, kit.Itself), wire.Answers{"q": wire.Decline})
-	require.True(t, out.IsError, "the question itself takes no no")
-
-	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)
-	q := mrtr.ElicitAs[map[string]any]("q", "?", schema)
-	clear(schema)
-	require.NoError(t, q.Err())
-	got := roundTrip(t, q, wire.Accept(map[string]any{"a": "x"}))
-	require.Equal(t, map[string]any{"a": "x"}, got)
-}
-
-// A question of any text is asked once and answered, in every style.
-func TestAQuestionOfAnyTextIsAnswered(t *testing.T) {
-	question := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("send", words).Verbatim() }
-	styles := kit.EveryStyle(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
-		return kit.Output{Said: kit.Ask(s, question(in.Location))}, nil
-	})
-	styles["once"] = mrtr.Native(kit.Guarded(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
-		return kit.Output{Said: kit.Ask(s, question(kit.Once(s, "look", func(context.Context, string) (string, error) { return in.Location, nil })))}, nil
-	}))
-	var list steps.List[kit.Input, kit.Output]
-	send := steps.Ask(&list, "send", func(_ context.Context, at *steps.At[kit.Input]) (mrtr.Question[string], error) {
-		return question(at.In.Location), nil
-	})
-	list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
-		return kit.Output{Said: send.Of(at)}, nil
-	})
-	styles["steps"] = list.MustBuild()
-	for name, style := range styles {
-		for _, version := range []string{"2026-07-28", wire.Legacy} {
-			t.Run(name+", "+version, func(t *testing.T) {
-				rt, _ := kit.NewRuntime(t, nil)
-				server := kit.ServeStyle(rt, style, nil)
-				client := kit.Connect(t, server, &wire.Options{Version: version})
-				for _, text := range []string{"Send this?\n{\"amount\": 5}", "\n{\"", "<\"}]\x00\u2028", "\\ud800"} {
-					asked := 0
-					got, err := client.Call(t.Context(), "tool", kit.Input{Location: text}, wire.Answers{"send": func(q wire.Question) any {
-						asked++
-						require.Equal(t, text, q.Message)
-						return wire.Value(text)(q)
-					}})
-					require.NoError(t, err)
-					var said kit.Output
-					require.NoError(t, json.Unmarshal(got.Structured, &said))
-					require.Equal(t, text, said.Said)
-					require.Equal(t, 1, asked)
-				}
-			})
-		}
-	}
 }

@@ -224,31 +224,6 @@ func TestErrorsOfHandlers(t *testing.T) {
 	}
 }
 
-// Middleware sees the errors of prompts and resources whole, with the code that
-// goes out.
-func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	server := everything(rt)
-	var last error
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			last = err
-			return res, err
-		}
-	})
-	client := kit.Connect(t, server, nil)
-	for _, m := range methods[1:] {
-		_, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Cancel})
-		require.NoError(t, err)
-		kit.Ended(t, last, mrtr.Cancelled)
-		var coded *jsonrpc.Error
-		require.ErrorAs(t, last, &coded)
-		require.EqualValues(t, -31000, coded.Code)
-		require.JSONEq(t, `{"reason":"cancelled"}`, string(coded.Data))
-	}
-}
-
 // chart is an output with an image and a link beside its text.
 type chart struct {
 	Points int `json:"points"`
@@ -392,56 +367,6 @@ func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
 	result := new(R)
 	require.NoError(t, json.Unmarshal([]byte(text), result))
 	return mrtr.Native(func(context.Context, *mrtr.Call, In) (*mrtr.IncompleteResult, *R, error) { return nil, result, nil })
-}
-
-// The questions of another server become questions here, for
-// clients of both eras.
-func TestAGatewayAsksForAnotherServer(t *testing.T) {
-	upstream := mrtr.RawTool(kit.TripRuntime(t, nil), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
-		said := kit.Ask(s, kit.Units)
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
-	})), nil)
-	type asked struct {
-		State     string
-		Questions map[string]*mcp.ElicitParams
-		Said      string
-	}
-	gateway := mrtr.Native(kit.Guarded(func(s *kit.Stage, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		p := &mcp.CallToolParamsRaw{Meta: kit.ModernMeta(), Name: "upstream", Arguments: arguments}
-		for n := 1; ; n++ {
-			next := kit.Once(s, fmt.Sprint("upstream", n), func(ctx context.Context, _ string) (next asked, _ error) {
-				res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
-				if err != nil {
-					return next, err
-				}
-				if res.InputRequests == nil {
-					return asked{Said: res.Content[0].(*mcp.TextContent).Text}, nil
-				}
-				next = asked{res.RequestState, map[string]*mcp.ElicitParams{}, ""}
-				for key, request := range res.InputRequests {
-					next.Questions[key] = request.(*mcp.ElicitParams)
-				}
-				return next, nil
-			})
-			if next.State == "" {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: next.Said}}}, nil
-			}
-			p.RequestState, p.InputResponses = next.State, mcp.InputResponseMap{}
-			for key, question := range next.Questions {
-				p.InputResponses[key] = kit.Ask(s, mrtr.ElicitRaw(key, question))
-			}
-		}
-	}))
-	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
-		t.Run(way, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, nil)
-			server := kit.NewServer()
-			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, gateway, nil))
-			out := kit.Call(t, kit.Connect(t, server, client), imperialInPlace)
-			require.False(t, out.IsError, out.Text)
-			require.Equal(t, "imperial", out.Text)
-		})
-	}
 }
 
 // A read that asked is not cached: its result is for whoever answered, and its address is the

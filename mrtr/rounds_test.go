@@ -16,41 +16,6 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// Of several questions only those without a fitting answer are asked again.
-func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
-	rt, seen := kit.NewRuntime(t, nil)
-	questions := []mrtr.Question[string]{}
-	needs := []mrtr.AnyQuestion{}
-	for _, key := range []string{"a", "b", "c"} {
-		q := mrtr.Elicit[string](key, key+"?")
-		questions, needs = append(questions, q), append(needs, q)
-	}
-	handler := func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		var all []string
-		for _, q := range questions {
-			v, ok := mrtr.Answer(c, q)
-			if !ok {
-				return mrtr.Need(needs...), kit.Output{}, nil
-			}
-			all = append(all, v)
-		}
-		return nil, kit.Output{Said: strings.Join(all, " ")}, nil
-	}
-	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
-	out := kit.Call(t, client, wire.Answers{
-		"a": wire.InTurn(wire.Value("first"), wire.Value("forgotten")),
-		"b": wire.InTurn(wire.Value(7), wire.Value("second")),
-		"c": wire.InTurn(wire.Missing, wire.Missing, wire.Value("third")),
-	})
-	kit.Said(t, out, "first second third")
-	var asked []string
-	for _, q := range out.Questions {
-		asked = append(asked, q.Key)
-	}
-	require.Equal(t, []string{"a", "b", "c", "b", "c", "c"}, asked)
-	require.Equal(t, 2, seen.Entries())
-}
-
 func TestARoundThatAsksNothingIsAMistake(t *testing.T) {
 	out := kit.Play(t, func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		return mrtr.Need(), kit.Output{}, nil

@@ -205,18 +205,6 @@ func TestAudiencesAreNotRunTogether(t *testing.T) {
 	require.NotNil(t, reply.Error)
 }
 
-// One handler is the same at every server that it is registered with.
-func TestOneHandlerAtManyServersSharesItsStates(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	h := mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil)
-	client := func() *wire.Client {
-		server := kit.NewServer()
-		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, h)
-		return kit.Connect(t, server, nil)
-	}
-	requireOpens(t, client(), begin(t, client(), wire.Request{Name: "tool"}))
-}
-
 // A client that reads one address after another does not fill the memory.
 func TestAddressesThatAreRememberedAreBounded(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)

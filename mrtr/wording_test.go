@@ -154,24 +154,9 @@ func TestAYesToOtherWordsOpensNothing(t *testing.T) {
 							continue // its one request stays with the handler that began it
 						}
 						cells++
-						cell := fmt.Sprintf("%s/%s/%s/after %s/deployed %t", kind, style, way, changes, deployed)
-						out, asked, paid := k.play(t, style, way, changes, deployed, false)
-						held := style == "coroutine" || style == "resumable" || style == "steps" && kind != "yes" && kind != "reply"
-						switch {
-						case held && !deployed: // it does not state its question again
-							kit.Said(t, out, otherWords)
-							require.Equal(t, []string{agreedWords}, asked, cell)
-						case paid > 0:
-							kit.Said(t, out, otherWords)
-							require.Equal(t, 1, paid, cell)
-							require.Equal(t, []string{agreedWords, otherWords}, asked, cell)
-						default:
-							require.True(t, out.IsError, cell)
-							require.Equal(t, []string{agreedWords}, asked, cell)
-							require.Contains(t, out.Text, map[bool]string{
-								false: `question "q" is not worded as it was`, true: "frame is gone",
-							}[style == "coroutine"], cell)
-						}
+						t.Run(fmt.Sprintf("%s/%s/%s/after %s/deployed %t", kind, style, way, changes, deployed), func(t *testing.T) {
+							k.opensNothing(t, style, way, changes, deployed, style == "steps" && kind != "yes" && kind != "reply")
+						})
 					}
 				}
 			}
@@ -180,17 +165,38 @@ func TestAYesToOtherWordsOpensNothing(t *testing.T) {
 	require.Equal(t, len(wordedKinds)*6*2*(2*2+1), cells)
 }
 
+// opensNothing plays one call, in a style that states its question once if keeps.
+func (k worded) opensNothing(t *testing.T, style, way, changes string, deployed, keeps bool) {
+	out, asked, paid := k.play(t, style, way, changes, deployed, false)
+	switch held := keeps || style == "coroutine" || style == "resumable"; {
+	case held && !deployed: // it does not state its question again
+		kit.Said(t, out, otherWords)
+		require.Equal(t, []string{agreedWords}, asked)
+	case paid > 0:
+		kit.Said(t, out, otherWords)
+		require.Equal(t, 1, paid)
+		require.Equal(t, []string{agreedWords, otherWords}, asked)
+	default:
+		require.True(t, out.IsError)
+		require.Equal(t, []string{agreedWords}, asked)
+		require.Contains(t, out.Text, map[bool]string{
+			false: `question "q" is not worded as it was`, true: "frame is gone",
+		}[style == "coroutine"])
+	}
+}
+
 // With AnyWords the answer stands, in every style.
 func TestAnyWords(t *testing.T) {
 	for kind, k := range wordedKinds {
 		for _, style := range []string{"native", "given", "journal", "resumable", "steps"} {
 			for _, changes := range []string{"q", "more"} {
 				for _, deployed := range []bool{false, true} {
-					cell := fmt.Sprintf("%s/%s/after %s/deployed %t", kind, style, changes, deployed)
-					out, asked, paid := k.play(t, style, "rounds", changes, deployed, true)
-					require.False(t, out.IsError, "%s: %s", cell, out.Text)
-					require.Equal(t, []string{agreedWords}, asked, cell)
-					require.Equal(t, 1, paid, cell)
+					t.Run(fmt.Sprintf("%s/%s/after %s/deployed %t", kind, style, changes, deployed), func(t *testing.T) {
+						out, asked, paid := k.play(t, style, "rounds", changes, deployed, true)
+						require.False(t, out.IsError, out.Text)
+						require.Equal(t, []string{agreedWords}, asked)
+						require.Equal(t, 1, paid)
+					})
 				}
 			}
 		}

@@ -146,20 +146,6 @@ func wordStyles(question func(kit.Input) mrtr.Question[string]) map[string]mrtr.
 	return map[string]mrtr.Style[kit.Input, kit.Output]{"native": styles["native"], "journal": styles["journal"], "steps": list.MustBuild()}
 }
 
-// A megabyte in a quotation is a short question.
-func TestAQuotationIsBounded(t *testing.T) {
-	handler := kit.Guarded(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
-		q := mrtr.Confirm("q", "Go to "+mrtr.Quote(in.Location)+"?")
-		kit.Ask(s, q)
-		return kit.Output{Said: "went"}, nil
-	})
-	client := kit.ConnectTo(t, handler, nil)
-	out, err := client.Call(t.Context(), "tool", map[string]any{"location": strings.Repeat("\u202e\"", 1<<19)}, wire.Answers{"q": wire.Value(true)})
-	require.NoError(t, err)
-	kit.Said(t, out, "went")
-	require.Equal(t, `Go to "`+strings.Repeat(`\u202e\"`, 25)+`"…?`, out.Questions[0].Message)
-}
-
 // sent is how a question goes over the wire.
 func sent(t *testing.T, q mrtr.AnyQuestion) wire.Question {
 	t.Helper()

@@ -20,7 +20,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // hangUpPlaces are where the client leaves, in the round after its answer.
@@ -252,42 +251,5 @@ func TestDoubtStays(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// A retryable failure leaves nothing behind: the same request pays. A failure before an
-// effect that happened stays, since it decided the way there.
-func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
-	for name, style := range kit.LinearStyles {
-		if name == "coroutine" { // it has no handler to go on with
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.NewTrip(kit.TripRuntime(t, withStore(store.NewMemory(nil))), style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				kit.Ask(s, kit.Text("seat"))
-				_, refused := mrtr.Once(s.Ctx, s.Call, "card-a", func(context.Context, string) (string, error) {
-					if did.Note("A") == 1 {
-						return "", errors.New("refused")
-					}
-					return "A", nil
-				})
-				if refused == nil {
-					return kit.Out{Plan: "A"}, nil
-				}
-				kit.Once(s, "card-b", did.Do("B"))
-				mail, err := mrtr.Once(s.Ctx, s.Call, "mail", func(context.Context, string) (string, error) {
-					if did.Note("mail") == 1 {
-						return "", soonBetter{errors.New("503")}
-					}
-					return "B, mailed", nil
-				})
-				return kit.Out{Plan: mail}, err
-			})), "")
-			seat := tool.Begin()
-			require.ErrorContains(t, tool.Answer(seat, "window").Err, "503")
-			require.Equal(t, kit.Reply{Plan: "B, mailed"}, tool.Answer(seat, "window"))
-			require.Equal(t, []int{1, 1, 2}, []int{did.Count("A"), did.Count("B"), did.Count("mail")})
-		})
 	}
 }

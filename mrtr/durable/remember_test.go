@@ -96,52 +96,6 @@ func TestACallThatAsksNothingIsNotRecorded(t *testing.T) {
 	require.Equal(t, kit.Reply{Plan: "done"}, tool.Begin())
 }
 
-func TestEventsOfRememberedRounds(t *testing.T) {
-	seen := &kit.Recorder{}
-	opts := withStore(store.NewMemory(nil))
-	opts.Listener = observe.With(seen)
-	var did kit.Deeds
-	tool := kit.NewTrip(kit.TripRuntime(t, opts), mrtr.Native(nativeOf(&did)), "")
-	seat := tool.Begin()
-	again := tool.Round(t.Context(), "", seat.State, nil) // the answer is missing
-	tool.Answer(again, "window")
-	tool.Answer(seat, "window")
-	tool.Answer(seat, "aisle")
-	var kinds []observe.Kind
-	for _, e := range seen.All() {
-		kinds = append(kinds, e.Kind)
-	}
-	require.Equal(t, []observe.Kind{
-		observe.RoundStarted, observe.HandlerEntered, observe.QuestionsAsked,
-		observe.RoundStarted, observe.AnswerRefused, observe.QuestionsAsked,
-		observe.RoundStarted, observe.RoundClaimed, observe.QuestionAnswered, observe.HandlerEntered, observe.CallCompleted,
-		observe.RoundStarted, observe.RoundRepeated, observe.QuestionAnswered,
-		observe.RoundStarted, observe.RoundRefused,
-	}, kinds)
-	answered := seen.Of(observe.QuestionAnswered)
-	require.Equal(t, []string{mrtr.HowAccepted, mrtr.HowRepeated}, []string{answered[0].Answer, answered[1].Answer})
-}
-
-// The states of one turn are worth the same: the one that was sent first, and the one
-// with which its question was asked again.
-func TestARoundThatIsAskedAgainIsTheSameTurn(t *testing.T) {
-	for _, style := range duplicateStyles {
-		t.Run(style.name, func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.NewTrip(kit.TripRuntime(t, remembering()), style.style(t, &did), "")
-			seat := tool.Begin()
-			again := tool.Round(t.Context(), "", seat.State, nil)
-			require.NoError(t, again.Err)
-			pay := tool.Answer(seat, "window") // the earlier state
-			require.Equal(t, []string{"pay"}, pay.Asks)
-			require.Equal(t, pay, tool.Answer(again, "window"))
-			refusedOtherwise(t, tool.Answer(again, "aisle"))
-			require.Equal(t, kit.Reply{Plan: "window yes"}, tool.Answer(pay, "yes"))
-			require.Equal(t, 1, did.Count("held"))
-		})
-	}
-}
-
 // A turn does not outlive the time of its first state, however often its question is
 // asked again: its record is gone then.
 func TestATurnEndsWithItsFirstState(t *testing.T) {

@@ -337,56 +337,6 @@ func TestAnAnswerHasTheDoubtBetweenClocks(t *testing.T) {
 	}
 }
 
-// Over a session an answer counts from when it comes, however long the other questions of its
-// round wait.
-func TestASessionWaitsForEachQuestion(t *testing.T) {
-	first, second := mrtr.Confirm("first", "A?").Within(deadline), mrtr.Confirm("second", "B?")
-	for firstComes, want := range map[time.Duration]string{deadline / 2: "true true", 2 * deadline: "false true"} {
-		synctest.Test(t, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, nil)
-			client := kit.Connect(t, kit.ServeTool(rt, func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-				a, ok := mrtr.Answer(c, first)
-				b, also := mrtr.Answer(c, second)
-				if !ok || !also {
-					return mrtr.Need(first, second), kit.Output{}, nil
-				}
-				return nil, kit.Output{Said: fmt.Sprint(a, b)}, nil
-			}, nil), kit.Legacy)
-			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{
-				"first": after(firstComes, wire.Value(true)), "second": after(5*deadline, wire.Value(true)),
-			})
-			require.NoError(t, err)
-			kit.Said(t, out, want)
-		})
-	}
-}
-
-// Two deadlines in a round: each question has its own.
-func TestEachQuestionHasItsDeadline(t *testing.T) {
-	a, b := mrtr.Confirm("a", "A?").Within(deadline), mrtr.Confirm("b", "B?").Within(3*deadline)
-	handler := func(_ context.Context, c *mrtr.Call, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
-		first, ok := mrtr.Answer(c, a)
-		second, also := mrtr.Answer(c, b)
-		if !ok || !also {
-			return mrtr.Need(a, b), kit.Out{}, nil
-		}
-		return nil, kit.Out{Plan: fmt.Sprint(first, second)}, nil
-	}
-	for after, want := range map[time.Duration]string{0: "true true", 2 * deadline: "false true", 4 * deadline: "false false"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSiblings(t, 2, func(*testing.T, *kit.Deeds) kit.Style { return mrtr.Native(handler) })
-			asked := s.tools[0].Begin()
-			time.Sleep(after)
-			reply := s.tools[0].Round(t.Context(), "", asked.State, yesToAll(asked))
-			require.Equal(t, kit.Reply{Plan: want}, reply)
-			for range 2 {
-				time.Sleep(2 * deadline)
-				require.Equal(t, reply, s.tools[1].Round(t.Context(), "", asked.State, yesToAll(asked)))
-			}
-		})
-	}
-}
-
 // The deadline begins when the question is first sent: asking again does not move it.
 func TestAskingAgainKeepsTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

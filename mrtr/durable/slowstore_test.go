@@ -3,7 +3,6 @@ package durable_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -85,95 +83,6 @@ func (s *slowStore) Wait(ctx context.Context, key store.Key, at store.Revision) 
 	return s.Memory.Wait(ctx, key, at)
 }
 
-// A store that is slower than the lease ends a round in -31001 within the patience, or, of
-// a round that has begun, in its result. The client sends the request again all the time:
-// the store is not kept busy by that, and when it is well again the call completes at once,
-// paid once.
-func TestSlowStore(t *testing.T) {
-	const (
-		lease, patience = time.Second, 250 * time.Millisecond
-		slow            = 600 * time.Millisecond
-		lasts           = 30 * time.Second
-		// perRequest bounds the operations of a request, with those that look after its
-		// claim when it is gone.
-		perRequest = 4
-	)
-	places := []string{"from the start", "from the effect on", "after the result"}
-	for _, fault := range []struct {
-		name          string
-		writes, reads time.Duration
-		late          bool
-	}{
-		{"writes", slow, 0, false},
-		{"writes that come late", slow, 0, true},
-		{"reads", 0, slow, false},
-		{"all", slow, slow, false},
-		{"all, and writes come late", slow, slow, true},
-		{"nothing ends", time.Hour, time.Hour, false},
-		{"within the patience", patience - 1, patience - 1, false},
-	} {
-		for _, place := range places {
-			for name := range everyPayer(nil, nil) {
-				kit.InBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
-					s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
-					paid := 0
-					rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: lease})})
-					tool := kit.NewTrip(rt, everyPayer(func() {
-						if place == places[1] {
-							s.slow.Store(true)
-						}
-					}, func() { paid++ })[name], "")
-					asked := tool.Begin()
-					require.NoError(t, asked.Err)
-					if place == places[2] { // nothing is claimed any more
-						require.Equal(t, kit.Reply{Plan: "paid"}, tool.Answer(asked, "yes"))
-					}
-					if place != places[1] {
-						s.slow.Store(true)
-					}
-					requests, unknown := int64(0), false
-					for began := time.Now(); time.Since(began) < lasts; {
-						sent := time.Now()
-						reply := tool.Answer(asked, "yes")
-						requests++
-						took := time.Since(sent)
-						switch {
-						case reply.Err == nil:
-							require.Equal(t, 1, paid)
-						case place == places[1] && kit.EffectOf(reply.Err) == "unknown": // its record was lost
-							unknown = true
-						default:
-							retryable(t, reply.Err, "store_unavailable")
-						}
-						switch {
-						case fault.writes < patience && fault.reads < patience:
-							require.NoError(t, reply.Err)
-						case reply.Err != nil && place != places[1]:
-							// A request that found a record has had its create refused in time.
-							require.LessOrEqual(t, took, 2*patience)
-						default: // the notes around the effect, and the result
-							require.LessOrEqual(t, took, 6*patience)
-						}
-						time.Sleep(patience)
-					}
-					require.LessOrEqual(t, s.count.Load(), requests*perRequest, "of %d requests", requests)
-					s.slow.Store(false)
-					// A last write that was on its way is done or given up.
-					time.Sleep(slow)
-					began := time.Now()
-					if last := tool.Answer(asked, "yes"); !unknown && place != places[1] || last.Err == nil {
-						require.Equal(t, kit.Reply{Plan: "paid"}, last)
-					} else {
-						kit.Ended(t, last.Err, mrtr.OutcomeUnknown)
-					}
-					require.LessOrEqual(t, time.Since(began), 2*lease)
-					require.Equal(t, 1, paid)
-				})
-			}
-		}
-	}
-}
-
 // everyPayer asks, and pays in the next round, in each style: paying runs before the
 // payment, and paid counts it.
 func everyPayer(paying, paid func()) map[string]kit.Style {
@@ -230,42 +139,6 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 			require.Equal(t, kit.Reply{Plan: "paid"}, <-first)
 			require.Equal(t, kit.Reply{Plan: "paid"}, other.Answer(asked, "yes"))
 		})
-	}
-}
-
-// A server that shuts down refuses a request whose handler it cannot enter in one
-// sentence, whatever the call has done before, and another instance goes on with the
-// same request. Nothing is undone.
-func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
-	for _, stored := range []bool{false, true} {
-		for _, name := range []string{"journal", "resumable"} {
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				var did kit.Deeds
-				var seen kit.Recorder
-				style := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-					kit.Once(s, "hold", did.Do("held"))
-					seat := kit.Ask(s, kit.Text("seat"))
-					kit.Once(s, "pay", did.Do("paid"))
-					return kit.Out{Plan: seat}, nil
-				})[name].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return nil }))
-				opts := &mrtr.Options{Listener: observe.With(&seen)}
-				if stored {
-					opts.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
-				}
-				rt := kit.TripRuntime(t, opts)
-				tool := kit.NewTrip(rt, style, "")
-				asked := tool.Begin()
-				require.NoError(t, rt.Drain(t.Context()))
-				for _, refused := range []error{tool.Answer(asked, "window").Err, tool.Begin().Err} {
-					retryable(t, refused, "shutting_down")
-					require.ErrorContains(t, refused, "This server is shutting down and has not begun this request: send it again as it is.")
-				}
-				require.Len(t, seen.Of(observe.RoundRefused), 2)
-				require.Empty(t, seen.Of(observe.CallStopped), "it goes on")
-				require.Equal(t, kit.Reply{Plan: "window"}, kit.NewTrip(kit.TripRuntime(t, opts), style, "").Answer(asked, "window"))
-				require.Equal(t, []int{1, 1, 0}, []int{did.Count("held"), did.Count("paid"), did.Count("undone")})
-			})
-		}
 	}
 }
 

@@ -158,32 +158,6 @@ func TestAStoreThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-// A claim that arrives after its request was refused does not keep the turn from the
-// next one.
-func TestAClaimThatArrivesLateIsDisowned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newHookedStore()
-		var did kit.Deeds
-		tool := kit.NewTrip(kit.TripRuntime(t, withStore(s)), mrtr.Native(nativeOf(&did)), "")
-		seat := tool.Begin()
-		s.on(func(op operation) error {
-			if op.name != "create" {
-				return nil
-			}
-			time.AfterFunc(100*time.Millisecond, op.do)
-			return errors.New("no answer came")
-		})
-		retryable(t, tool.Answer(seat, "window").Err, "store_unavailable")
-		s.fail(nil)
-		synctest.Wait()
-		time.Sleep(time.Second)
-		began := time.Now()
-		require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(seat, "window"))
-		require.Less(t, time.Since(began), time.Second, "nobody waits for a lease")
-		require.Equal(t, 1, did.Count("paid"))
-	})
-}
-
 // A state of a call that is remembered needs the store it was remembered in.
 func TestAStateNeedsItsStore(t *testing.T) {
 	var did kit.Deeds

@@ -254,31 +254,6 @@ func TestARequestThatKillsIsGivenUp(t *testing.T) {
 	})
 }
 
-// A holder that works for longer than a lease keeps its claim.
-func TestASlowRoundKeepsItsClaim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		memory := kit.Shared{Memory: store.NewMemory(nil)}
-		entered := 0
-		serve := func() *kit.Trip {
-			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
-			return kit.NewTrip(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				seat := kit.Ask(s, kit.Text("seat"))
-				entered++
-				time.Sleep(5 * time.Minute)
-				return kit.Out{Plan: seat}, nil
-			})), "")
-		}
-		first, second := serve(), serve()
-		seat := first.Begin()
-		reply := kit.UnderWay(func() kit.Reply { return first.Answer(seat, "window") })
-		time.Sleep(2 * time.Minute)
-		retryable(t, second.Answer(seat, "window").Err, "in_flight")
-		require.Equal(t, kit.Reply{Plan: "window"}, <-reply)
-		require.Equal(t, kit.Reply{Plan: "window"}, second.Answer(seat, "window"))
-		require.Equal(t, 1, entered)
-	})
-}
-
 // The engine's own errors are no outcome: whoever comes next goes on at once, and
 // effects that have happened stay.
 func TestARoundThatIsInterruptedIsLetGo(t *testing.T) {
@@ -350,41 +325,6 @@ func TestAnIndeterminateEffectIsChecked(t *testing.T) {
 				require.Empty(t, c.effect)
 			}
 		})
-	}
-}
-
-// An instance that stops while it undoes a call, or just before, is taken over, and the
-// call is undone once at most.
-func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
-	for _, row := range []struct {
-		place string
-		first int // times undone when the other instance has answered
-	}{
-		{effectBegun, 0}, {afterEffect, 1},
-	} {
-		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "steps": 0, "native": mrtr.InterruptedAgain} {
-			kit.InBubble(t, name+", "+row.place, func(t *testing.T) {
-				memory := store.NewMemory(nil)
-				var did kit.Deeds
-				var un kit.Deeds
-				instances := [2]*instance{newInstance(memory, row.place), newInstance(memory, "")}
-				var tools [2]*kit.Trip
-				for n, i := range instances {
-					rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
-					tools[n] = &kit.Trip{Handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
-				}
-				asked := tools[0].Begin()
-				own := kit.UnderWay(func() kit.Reply { return tools[0].Round(context.Background(), "", asked.State, kit.Declining(asked)) })
-				<-instances[0].stopped
-				reply := tools[1].Round(t.Context(), "", asked.State, kit.Declining(asked))
-				kit.Ended(t, reply.Err, mrtr.Declined)
-				require.Equal(t, row.first, un.Count("undone"))
-				require.Len(t, instances[1].events.Of(observe.RoundTakenOver), 1)
-				instances[0].goOn()
-				kit.Ended(t, (<-own).Err, mrtr.Declined)
-				require.Equal(t, 1, un.Count("undone"))
-			})
-		}
 	}
 }
 

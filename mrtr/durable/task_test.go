@@ -15,7 +15,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -118,77 +117,6 @@ func TestAToolThatRequiresTasksRefusesTheOthers(t *testing.T) {
 	require.False(t, entered)
 }
 
-// The first request of a call that may become a task is answered without the handler. The
-// handler's own first round has a state, so that with a store it runs once.
-func TestTheFirstRoundOfATaskHasAState(t *testing.T) {
-	cells := 0
-	eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {
-		for name := range bookings(nil, nil) {
-			cells++
-			t.Run(name, func(t *testing.T) {
-				var did kit.Deeds
-				var un undone
-				rt := newRuntime(t)
-				tool := newTaskTrip(rt, bookings(&did, &un)[name])
-				first := rendezvous.NewTaskRound()
-				empty := tool.Round(rendezvous.WithTaskRound(t.Context(), first), "", "", nil)
-				require.NoError(t, empty.Err)
-				require.Empty(t, empty.Asks)
-				require.NotEmpty(t, empty.State)
-				require.Equal(t, rendezvous.TaskPolicy{AtOnce: true}, first.Policy())
-				require.Zero(t, did.Count("reserve"))
-				last := tool.TaskRound(t.Context(), empty, nil)
-				require.Equal(t, []string{"q"}, last.Asks)
-				if durable.Of(rt) != nil {
-					require.Equal(t, last, tool.TaskRound(t.Context(), empty, nil))
-				}
-				for last.Asks != nil {
-					last = tool.TaskRound(t.Context(), last, kit.Accepting(last, "x"))
-					require.NoError(t, last.Err)
-				}
-				require.Equal(t, "done", last.Plan)
-				require.Equal(t, 1, did.Count("reserve"))
-				require.Empty(t, un.all())
-			})
-		}
-	})
-	require.Equal(t, 10, cells)
-}
-
-// A task that is cancelled while it waits is ended by one more round, which undoes the effects
-// of the call. With a store that happens once, however often it is asked for.
-func TestATaskIsCancelledWhileItWaits(t *testing.T) {
-	cells := 0
-	eachTaskMemory(t, func(t *testing.T, newRuntime func(testing.TB) *mrtr.Runtime) {
-		for name := range bookings(nil, nil) {
-			for answered := range 3 {
-				cells++
-				t.Run(name, func(t *testing.T) {
-					var did kit.Deeds
-					var un undone
-					rt := newRuntime(t)
-					tool := newTaskTrip(rt, bookings(&did, &un)[name])
-					last := tool.TaskRound(t.Context(), kit.Reply{}, nil)
-					for range answered {
-						last = tool.TaskRound(t.Context(), last, kit.Accepting(last, "x"))
-						require.NoError(t, last.Err)
-					}
-					end := tool.TaskRound(kit.CancelledTask(t.Context()), last, nil)
-					kit.Ended(t, end.Err, mrtr.Cancelled)
-					require.Contains(t, end.Err.Error(), "the task was cancelled")
-					want := [][]string{nil, {"reserve: cancelled"}, {"pay: cancelled", "reserve: cancelled"}}[answered]
-					require.Equal(t, want, un.all())
-					if durable.Of(rt) != nil {
-						require.EqualError(t, tool.TaskRound(kit.CancelledTask(t.Context()), last, nil).Err, end.Err.Error())
-						require.Equal(t, want, un.all())
-					}
-				})
-			}
-		}
-	})
-	require.Equal(t, 30, cells)
-}
-
 // A task that is cancelled at work cancels its handler's context. The call ends when the
 // handler returns, and is undone then.
 func TestATaskIsCancelledAtWork(t *testing.T) {
@@ -231,31 +159,6 @@ func TestATaskIsCancelledAtWork(t *testing.T) {
 		})
 	}
 	require.Equal(t, 16, cells)
-}
-
-// A round that was cancelled and cut off is ended by whoever takes the task over, with the
-// answers that the round had.
-func TestATaskIsEndedAfterItsInstance(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did kit.Deeds
-		var un undone
-		records := store.NewMemory(nil)
-		style := bookings(&did, &un)["journal"]
-		first, second := newInstance(records, afterClaim), newInstance(records, "")
-		tool := newTaskTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(first, nil), Listener: observe.With(first)}), style)
-		other := newTaskTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(second, nil)}), style)
-		last := tool.TaskRound(t.Context(), kit.Reply{}, nil)
-		last = other.TaskRound(t.Context(), last, nil)
-		require.Equal(t, []string{"q"}, last.Asks)
-		left := kit.UnderWay(func() kit.Reply { return tool.TaskRound(t.Context(), last, kit.Accepting(last, "x")) })
-		<-first.stopped
-		end := other.TaskRound(kit.CancelledTask(t.Context()), last, kit.Accepting(last, "x"))
-		kit.Ended(t, end.Err, mrtr.Cancelled)
-		require.Equal(t, []string{"reserve: cancelled"}, un.all())
-		first.goOn()
-		require.EqualError(t, (<-left).Err, end.Err.Error())
-		require.Zero(t, did.Count("pay"))
-	})
 }
 
 func TestDetachIsAStepOfNoShape(t *testing.T) {

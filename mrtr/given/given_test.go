@@ -101,42 +101,6 @@ func TestGivenAsksOnceInARound(t *testing.T) {
 	require.Equal(t, int32(2), asked.Load(), "once in each of two rounds")
 }
 
-// A decline ends the call before the handler is entered, unless the question is lenient.
-func TestGivenIsDeclined(t *testing.T) {
-	for _, c := range []struct {
-		explanation string
-		style       kit.Style
-		plan        string
-	}{
-		{"a question", given.Handler(givenText("q", new(atomic.Int32)), func(_ context.Context, _ *mrtr.Call, _ kit.In, q string) (kit.Out, error) {
-			return kit.Out{Plan: q}, nil
-		}), ""},
-		{"a lenient one", given.Handler(given.Question("q", func(context.Context, kit.In) (mrtr.Question[*string], error) {
-			return mrtr.Optional(kit.Text("q")), nil
-		}), func(_ context.Context, _ *mrtr.Call, _ kit.In, q *string) (kit.Out, error) {
-			require.Nil(t, q)
-			return kit.Out{Plan: "without"}, nil
-		}), "without"},
-		{"a Confirm", given.Handler(given.Question("q", func(context.Context, kit.In) (mrtr.Question[bool], error) {
-			return mrtr.Confirm("q", "Sure?"), nil
-		}), func(_ context.Context, _ *mrtr.Call, _ kit.In, yes bool) (kit.Out, error) {
-			require.False(t, yes)
-			return kit.Out{Plan: "no"}, nil
-		}), "no"},
-	} {
-		t.Run(c.explanation, func(t *testing.T) {
-			tool := kit.ServeTrip(t, c.style)
-			asked := tool.Begin()
-			reply := tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
-			if c.plan == "" {
-				kit.Ended(t, reply.Err, mrtr.Declined)
-				return
-			}
-			require.Equal(t, kit.Reply{Plan: c.plan}, reply)
-		})
-	}
-}
-
 // One Given serves many handlers at once.
 func TestGivenIsShared(t *testing.T) {
 	shared := givenText("seat", new(atomic.Int32))

@@ -87,33 +87,6 @@ func TestAnswersAreJudged(t *testing.T) {
 	}
 }
 
-// A form of one plain enum is judged without the validator, and its answer read
-// without a decoder: both have to agree with the long way.
-func TestPlainEnumsTakeTheShortWay(t *testing.T) {
-	for _, value := range []string{"metric", `quo"te`, `back\slash`, "grün", "line\nbreak", "</script>"} {
-		for _, title := range []string{"", "a title"} {
-			schema, err := form.OfChoices("units", []form.Choice{{Value: value, Title: title}, {Value: "other"}})
-			require.NoError(t, err)
-			f, err := form.Of(schema)
-			require.NoError(t, err)
-			answer, err := f.Accept(map[string]any{"units": value, "more": 1}, limit)
-			require.NoError(t, err)
-			read, err := form.Decode[string](answer, "units")
-			require.NoError(t, err)
-			require.Equal(t, value, read)
-			encoded, err := form.Encode(value, "units")
-			require.NoError(t, err)
-			require.JSONEq(t, string(encoded), string(answer))
-			for _, wrong := range []any{"third", 1.0, nil, []any{value}} {
-				_, err = f.Accept(map[string]any{"units": wrong}, limit)
-				require.Error(t, err)
-			}
-			_, err = f.Accept(nil, limit)
-			require.Error(t, err)
-		}
-	}
-}
-
 // Whatever is accepted fits the schema when it is judged again, reads into the
 // type that the form was derived from, and holds nothing else.
 func FuzzAccept(f *testing.F) {

@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
@@ -303,25 +302,6 @@ func TestACoroutineIsNeverDropped(t *testing.T) {
 	})
 }
 
-// Nothing is dropped for a call that does not find room all the same.
-func TestNothingIsDroppedInVain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did kit.Deeds
-		rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 20_000}})
-		cold := kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "")
-		held := &kit.Trip{Handler: mrtr.Tool(rt, linear.Coroutine(waiting), &mrtr.HandlerOptions{Audience: "held"})}
-		large := strings.Repeat("x", 6_000)
-		require.NoError(t, cold.Round(t.Context(), large, "", nil).Err)
-		require.NoError(t, cold.Round(t.Context(), large, "", nil).Err)
-		kit.Ended(t, held.Round(t.Context(), strings.Repeat("x", 18_000), "", nil).Err, mrtr.Busy)
-		synctest.Wait()
-		require.Zero(t, did.Count("unwound"))
-		require.NoError(t, held.Round(t.Context(), strings.Repeat("x", 7_000), "", nil).Err)
-		synctest.Wait()
-		require.Equal(t, 1, did.Count("unwound"), "one is enough")
-	})
-}
-
 // A drain waits for the handlers that are held, and not for a call that goes by its journal. If
 // the keys are those of this process, that would be lost.
 func TestNothingIsDroppedInADrain(t *testing.T) {
@@ -343,36 +323,4 @@ func TestNothingIsDroppedInADrain(t *testing.T) {
 		goesOn(t, cold, first)
 		require.NoError(t, <-end)
 	})
-}
-
-// The frame of a legacy client is not dropped: the call is bound to this process by its one
-// request, and another call of its kind goes by its journal. Whichever way it goes, its
-// effects are undone if it ends.
-func TestTheFrameOfALegacyClientIsNotDropped(t *testing.T) {
-	for _, held := range []bool{true, false} {
-		t.Run(fmt.Sprintf("held %t", held), func(t *testing.T) {
-			var did kit.Deeds
-			var un kit.Deeds
-			rt, log := kit.NewRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
-			server := kit.ServeStyle(rt, payingTwice(linear.Resumable, &did, &un), nil)
-			other := kit.NewTrip(rt, linear.Coroutine(waiting), "")
-			if !held {
-				require.NoError(t, other.Begin().Err)
-			}
-			var refused error
-			out, err := kit.Connect(t, server, kit.Legacy).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{
-				"q": func(q wire.Question) any {
-					refused = other.Begin().Err
-					return wire.Value("x")(q)
-				},
-				"r": wire.Fail(-32000, "no user"),
-			})
-			require.NoError(t, err)
-			require.True(t, out.IsError)
-			kit.Ended(t, refused, mrtr.Busy)
-			require.Len(t, un.Done, 2)
-			require.Equal(t, 1, did.Count("pay"))
-			require.Empty(t, log.Of(observe.FrameReleased))
-		})
-	}
 }

@@ -3,10 +3,7 @@ package linear_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
@@ -67,29 +63,6 @@ func TestFramesAreCapped(t *testing.T) {
 	require.Equal(t, 12, rt.Stats().Held)
 }
 
-// Two calls that were let in while there was a place, and then both need it:
-// one of them is refused, and its error says that an effect has run.
-func TestFramesAreCappedWhereTheyPark(t *testing.T) {
-	var did kit.Deeds
-	var both sync.WaitGroup
-	both.Add(2)
-	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrames: 1}})
-	tool := kit.NewTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, in kit.In) (kit.Out, error) {
-		both.Done()
-		both.Wait()
-		return twoStops(&did)(ctx, c, in)
-	}), "")
-	replies := make(chan kit.Reply, 2)
-	for range 2 {
-		go func() { replies <- tool.Begin() }()
-	}
-	err := errors.Join((<-replies).Err, (<-replies).Err)
-	kit.Ended(t, err, mrtr.Busy)
-	require.Equal(t, "applied", kit.EffectOf(err))
-	require.EqualError(t, err, `Too many calls are waiting for answers (limit 1). "start" was done: do not call the tool again without checking.`)
-	kit.Soon(t, func() bool { return rt.Stats().Held == 1 && rt.Stats().Running == 0 }, "one is held")
-}
-
 func TestFramesAreEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var did kit.Deeds
@@ -118,50 +91,6 @@ func TestFramesAreEvicted(t *testing.T) {
 		require.Equal(t, "x y", tool.Answer(young, "y").Plan, "which is not idle either")
 		require.True(t, holdsNothing(rt))
 	})
-}
-
-// A frame is found by the state of its last round alone.
-func TestFramesAreFoundByTheirLastRound(t *testing.T) {
-	kit.Differs(t, "a frame keeps its name while its round is asked again, and an old round has its result")
-	var did kit.Deeds
-	tool := kit.ServeTrip(t, linear.Coroutine(twoStops(&did)))
-	first := tool.Begin()
-	again := tool.Round(t.Context(), "", first.State, nil) // the answer is missing
-	second := tool.Answer(again, "x")
-	require.Equal(t, []string{"second"}, second.Asks)
-	for _, old := range []kit.Reply{first, again} {
-		kit.Ended(t, tool.Answer(old, "z").Err, mrtr.FrameGone, "an old round's answer is not taken for the new question's")
-	}
-	require.Equal(t, "x y", tool.Answer(second, "y").Plan)
-	kit.Ended(t, tool.Answer(second, "z").Err, mrtr.FrameGone)
-	require.Equal(t, 1, did.Count("middle"))
-}
-
-func TestFramesResumeOnceWhenTwoRetriesRace(t *testing.T) {
-	kit.Differs(t, "of two answers to one round the second is refused, and not told that its frame is gone")
-	var did kit.Deeds
-	tool := kit.ServeTrip(t, linear.Coroutine(twoStops(&did)))
-	const races = 50
-	for range races {
-		asked := tool.Begin()
-		replies := make([]kit.Reply, 2)
-		var both sync.WaitGroup
-		for i := range replies {
-			both.Go(func() { replies[i] = tool.Answer(asked, fmt.Sprint(i)) })
-		}
-		both.Wait()
-		winners := 0
-		for i, reply := range replies {
-			if reply.Err == nil {
-				winners++
-				require.Equal(t, fmt.Sprint(i)+" end", tool.Answer(reply, "end").Plan, "with the answer it brought")
-				continue
-			}
-			kit.Ended(t, reply.Err, mrtr.FrameGone)
-		}
-		require.Equal(t, 1, winners)
-	}
-	require.Equal(t, races, did.Count("middle"))
 }
 
 // A state that cannot be sealed leaves no frame that nobody can find.
@@ -234,31 +163,6 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, rt.Close(), "now it has")
 	})
-}
-
-// Nothing outlives a runtime: no goroutine, no timer, no entry in a table.
-func TestFramesLeaveNothingBehind(t *testing.T) {
-	const frames = 70
-	before := runtime.NumGoroutine()
-	var did kit.Deeds
-	rt := kit.TripRuntime(t, &mrtr.Options{Principal: byWho})
-	tool := kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "")
-	var failed error
-	for i := range frames {
-		who := fmt.Sprint(i % 7)
-		asked := tool.Round(t.Context(), who, "", nil)
-		failed = errors.Join(failed, asked.Err)
-		if i%3 == 0 {
-			failed = errors.Join(failed, tool.Round(t.Context(), who, asked.State, kit.Accepting(asked, "x")).Err)
-		}
-	}
-	require.NoError(t, failed)
-	require.Equal(t, frames, rt.Stats().Held)
-	require.GreaterOrEqual(t, runtime.NumGoroutine(), frames)
-	require.NoError(t, rt.Close())
-	require.True(t, holdsNothing(rt))
-	require.Equal(t, frames, did.Count("unwound"))
-	kit.Soon(t, func() bool { return runtime.NumGoroutine() <= before }, "every goroutine ends")
 }
 
 func TestFramesAreCappedInBytes(t *testing.T) {
@@ -348,20 +252,6 @@ func TestDrainLetsHeldHandlersFinish(t *testing.T) {
 	})
 }
 
-// A handler that nobody answers gets its time, and no more.
-func TestDrainWaitsForTheTimeOfAFrame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did kit.Deeds
-		rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
-		kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "").Begin()
-		end := drained(t.Context(), rt)
-		began := time.Now()
-		require.NoError(t, <-end)
-		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, 1, did.Count("unwound"))
-	})
-}
-
 // A call that was let in before the drain, and has not asked yet, may ask.
 func TestDrainWaitsForARoundThatWillBeHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -439,53 +329,6 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		require.NoError(t, <-end)
 		kit.Code(t, native.Begin().Err, -31001)
 	})
-}
-
-// A legacy client's call is one request, which is let go on to its end: it can be sent to
-// nobody else when its user has answered. New ones are refused meanwhile.
-func TestDrainWaitsForTheCallsOfLegacyClients(t *testing.T) {
-	for name, style := range map[string]mrtr.Style[kit.Input, kit.Output]{
-		"native": mrtr.Native(kit.Asking(kit.Units, kit.Itself)),
-		"journal": linear.Journal(kit.Linear(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
-			return kit.Output{Said: kit.Ask(s, kit.Units)}, nil
-		})),
-	} {
-		t.Run(name, func(t *testing.T) {
-			rt, err := mrtr.New(nil)
-			require.NoError(t, err)
-			server := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil)
-			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
-			asked, answer := make(chan struct{}, 2), make(chan struct{})
-			client, err := wire.Connect(t.Context(), server, &wire.Options{Version: wire.Legacy, Answers: wire.Answers{"*": func(q wire.Question) any {
-				asked <- struct{}{}
-				<-answer
-				return wire.Value("imperial")(q)
-			}}})
-			require.NoError(t, err)
-			defer client.Close()
-			call, err := client.Start(t.Context(), wire.Request{Name: "tool", Arguments: kit.Input{}})
-			require.NoError(t, err)
-			<-asked
-			end := make(chan error, 1)
-			go func() { end <- rt.Drain(t.Context()) }()
-			require.Eventually(t, func() bool {
-				other, err := wire.Connect(t.Context(), server, nil)
-				require.NoError(t, err)
-				defer other.Close()
-				reply, err := other.Send(t.Context(), wire.Request{Name: "tool", Arguments: kit.Input{}})
-				require.NoError(t, err)
-				return reply.Error != nil && reply.Error.Code == -31001
-			}, 30*time.Second, time.Millisecond)
-			require.Empty(t, end)
-			close(answer)
-			res, err := call.Wait(t.Context())
-			require.NoError(t, err)
-			reply, err := wire.ReadReply(res)
-			require.NoError(t, err)
-			require.False(t, reply.IsError, reply.Text)
-			require.NoError(t, <-end)
-		})
-	}
 }
 
 // Only a call that ends with its held handler is abandoned. A Resumable goes on from its

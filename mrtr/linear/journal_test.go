@@ -2,7 +2,6 @@ package linear_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -114,107 +113,6 @@ func TestJournalNoticesAChangedHandler(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Effects inside effects, effects in loops, effects that fail and are tried
-// again after a question: the replay takes the same way, and what succeeded is
-// not done again.
-func TestJournalReplaysEffects(t *testing.T) {
-	kit.EachLinear(t, func(t *testing.T, style kit.LinearStyle) {
-		t.Run("nested", func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.ServeTrip(t, style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				ctx, c := s.Ctx, s.Call
-				plan, err := mrtr.Once(ctx, c, "outer", func(ctx context.Context, _ string) (string, error) {
-					did.Note("outer")
-					inner, err := mrtr.Once(ctx, c, "inner", did.Do("inner"))
-					return "outer(" + inner + ")", err
-				})
-				if err != nil {
-					return kit.Out{}, err
-				}
-				for _, key := range []string{"q", "r"} {
-					kit.Ask(s, kit.Text(key))
-				}
-				return kit.Out{Plan: plan}, nil
-			})))
-			last, _ := tool.Run()
-			require.Equal(t, kit.Reply{Plan: "outer(inner)"}, last)
-			require.Equal(t, 1, did.Count("outer"))
-			require.Equal(t, 1, did.Count("inner"))
-		})
-		t.Run("in a loop", func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.ServeTrip(t, style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				plan := ""
-				for i := range 3 {
-					effect, question := fmt.Sprintf("book-%d", i), fmt.Sprintf("more-%d", i)
-					v := kit.Once(s, effect, did.Do(effect))
-					more := kit.Ask(s, kit.Text(question))
-					plan += v + more
-				}
-				return kit.Out{Plan: plan}, nil
-			})))
-			last, rounds := tool.Run()
-			require.NoError(t, last.Err)
-			require.Equal(t, 4, rounds)
-			require.Equal(t, "book-0more-0book-1more-1book-2more-2", last.Plan)
-			for i := range 3 {
-				require.Equal(t, 1, did.Count(fmt.Sprintf("book-%d", i)))
-			}
-		})
-		t.Run("failing, then tried again", func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.ServeTrip(t, style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				ctx, c := s.Ctx, s.Call
-				for try := 1; ; try++ {
-					v, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, _ string) (string, error) {
-						if _, err := mrtr.Once(ctx, c, "reserve", did.Do("reserve")); err != nil {
-							return "", err
-						}
-						if n := did.Note("book"); n < 3 {
-							return "", fmt.Errorf("try %d failed", n)
-						}
-						return "booked", nil
-					})
-					if err == nil {
-						return kit.Out{Plan: v}, nil
-					}
-					if want := fmt.Sprintf("try %d failed", try); err.Error() != want {
-						return kit.Out{}, fmt.Errorf("got %w, want %s", err, want)
-					}
-					kit.Ask(s, kit.Text(fmt.Sprintf("again-%d", try)))
-				}
-			})))
-			last, rounds := tool.Run()
-			require.NoError(t, last.Err)
-			require.Equal(t, 3, rounds)
-			require.Equal(t, "booked", last.Plan)
-			require.Equal(t, 3, did.Count("book"), "two failures, one success, none of them again in a replay")
-			require.Equal(t, 1, did.Count("reserve"), "what succeeded inside a failure is not done again")
-		})
-		t.Run("in a goroutine of the handler's", func(t *testing.T) {
-			var did kit.Deeds
-			tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
-				errs := make(chan error, 2)
-				for _, key := range []string{"left", "right"} {
-					go func() {
-						_, err := mrtr.Once(ctx, c, key, did.Do(key))
-						errs <- err
-					}()
-				}
-				if err := errors.Join(<-errs, <-errs); err != nil {
-					return kit.Out{}, err
-				}
-				_, err := linear.Ask(ctx, c, kit.Text("q"))
-				return kit.Out{Plan: "done"}, err
-			}))
-			last, _ := tool.Run()
-			require.NoError(t, last.Err)
-			require.Equal(t, 1, did.Count("left"))
-			require.Equal(t, 1, did.Count("right"))
-		})
-	})
 }
 
 // A handler that waits for an answer has nobody left who may act for it.

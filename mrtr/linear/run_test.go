@@ -193,7 +193,7 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 
 // A run that is unwound runs its deferred functions, and nothing else.
 func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
-	kit.Differs(t, "a client that hangs up does not end its round, see TestHangUpDuringWork")
+	kit.Differs(t, "a client that hangs up does not end its round: the round is the store's")
 	resumed := make(chan struct{}, 1)
 	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *kit.Trip, asked kit.Reply){
 		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *kit.Trip, asked kit.Reply) {

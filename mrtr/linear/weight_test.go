@@ -1,42 +1,15 @@
 package linear_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
-
-// Sixty addresses of 900 KiB are held nowhere, if 8 MiB may be.
-func TestFramesOfResourcesWeighTheirAddresses(t *testing.T) {
-	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 8 << 20}})
-	h := mrtr.Resource(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ string) (*mcp.ReadResourceResult, error) {
-		_, err := linear.Ask(ctx, c, kit.Text("first"))
-		return nil, err
-	}), nil)
-	held := 0
-	for range 60 {
-		res, err := h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{
-			Meta: kit.ModernMeta(),
-			URI:  "mem://" + strings.Repeat("x", 900<<10),
-		}})
-		if err == nil {
-			require.NotEmpty(t, res.RequestState)
-			held++
-			continue
-		}
-		kit.Ended(t, err, mrtr.Busy)
-	}
-	require.Equal(t, 8, held)
-	require.Greater(t, rt.Stats().HeldBytes, 8*900<<10)
-	require.Less(t, rt.Stats().HeldBytes, 8<<20)
-}
 
 // The answers that a held handler has are held too. A call whose next answer does
 // not fit ends, or goes on without its frame where it can.

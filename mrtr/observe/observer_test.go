@@ -210,37 +210,6 @@ func observedCall(t *testing.T, h mcp.ToolHandlerFor[kit.Input, kit.Output], wai
 	return res.RequestState
 }
 
-// Every event tells who called, with which client and revision, and the trace that the
-// call began in, whatever trace a later round is part of.
-func TestEventsTellWhoCalls(t *testing.T) {
-	for name, style := range map[string]mrtr.Style[kit.Input, kit.Output]{
-		"native": mrtr.Native(kit.Asking(kit.Units, kit.Itself)),
-		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
-			v, err := linear.Ask(ctx, c, kit.Units)
-			return kit.Output{Said: v}, err
-		}),
-	} {
-		kit.InBubble(t, name, func(t *testing.T) {
-			rt, seen := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil }})
-			h := mrtr.Tool(rt, style, nil)
-			observedCall(t, h, 90*time.Second, mcp.Meta{"traceparent": roundOneParent},
-				mcp.Meta{"traceparent": strings.Replace(roundOneParent, "4bf", "abc", 1)})
-			events := seen.All()
-			require.NotEmpty(t, events)
-			for _, e := range events {
-				require.Equal(t, "anna", e.Principal, e.Kind)
-				require.Equal(t, "2026-07-28", e.Revision, e.Kind)
-				require.True(t, strings.HasPrefix(e.Client, "chat 999"), e.Client)
-				require.Less(t, len(e.Client), 140)
-				require.Equal(t, roundOneParent, e.Trace.Parent, e.Kind)
-			}
-			started := seen.Of(observe.RoundStarted)
-			require.Zero(t, started[0].Waited)
-			require.Equal(t, 90*time.Second, started[1].Waited)
-		})
-	}
-}
-
 // A trace parent is kept for a client that sent one, where somebody observes: no other
 // state grows by it.
 func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
@@ -380,37 +349,4 @@ func TestAnObserverGivesARoundItsContext(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestStatsCountWhatIsHeld(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	running := make(chan mrtr.Stats, 1)
-	h := mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
-		v, err := linear.Ask(ctx, c, kit.Units)
-		running <- rt.Stats()
-		return kit.Output{Said: v}, err
-	}), nil)
-	require.Equal(t, mrtr.Stats{}, rt.Stats())
-	observedCall(t, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Audience: "other"}), 0, nil, nil)
-	require.Equal(t, mrtr.Stats{}, rt.Stats(), "a guarded handler holds nothing")
-	held := mrtr.Stats{}
-	meta := kit.ModernMeta()
-	res, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool"}}, kit.Input{})
-	require.NoError(t, err)
-	held = rt.Stats()
-	require.Positive(t, held.HeldBytes)
-	held.HeldBytes = 0
-	require.Equal(t, mrtr.Stats{Held: 1}, held)
-	_, _, err = h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-		Meta: meta, Name: "tool", RequestState: res.RequestState,
-		InputResponses: mcp.InputResponseMap{"units": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"units": "metric"}}},
-	}}, kit.Input{})
-	require.NoError(t, err)
-	during := <-running
-	require.Equal(t, 1, during.Running)
-	require.Equal(t, 1, during.Rounds)
-	require.Zero(t, during.Held)
-	require.Equal(t, mrtr.Stats{}, rt.Stats())
-	require.NoError(t, rt.Close())
-	require.True(t, rt.Stats().Closed)
 }

@@ -6,86 +6,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
-
-// A list with all that a list can have. A step runs in one round only, on
-// whichever instance; each step sees the values before it, typed.
-func TestStepsRunOnce(t *testing.T) {
-	var did kit.Deeds
-	build := func() kit.Style {
-		var list kit.Steps
-		quote := steps.Do(&list, "quote", kit.Does("quote", &did, 40))
-		place := steps.Ask(&list, "place", func(ctx context.Context, at *kit.At) (mrtr.Question[string], error) {
-			require.Equal(t, 40, quote.Of(at))
-			return kit.Asks("place", &did)(ctx, at)
-		})
-		seat := steps.Ask(&list, "seat", func(context.Context, *kit.At) (mrtr.Question[kit.Ticket], error) {
-			return mrtr.Elicit[kit.Ticket]("seat", "Which seat?"), nil
-		}).Together()
-		class := steps.Ask(&list, "class", func(context.Context, *kit.At) (mrtr.Question[int], error) {
-			did.Note("question class")
-			return mrtr.Known(2), nil
-		}).Together()
-		book := steps.Do(&list, "book", func(ctx context.Context, at *kit.At, idem string) (kit.Ticket, error) {
-			require.Regexp(t, "^"+at.Call.ID()+"/[A-Za-z0-9_-]{12}/book$", idem)
-			did.Note("do book")
-			return kit.Ticket{Seat: place.Of(at) + seat.Of(at).Seat, Row: class.Of(at)}, nil
-		})
-		sure := steps.Ask(&list, "sure", func(context.Context, *kit.At) (mrtr.Question[bool], error) {
-			return mrtr.Confirm("sure", "Sure?"), nil
-		})
-		list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
-			did.Note("end")
-			return kit.Out{Plan: fmt.Sprint(quote.Of(at), place.Of(at), seat.Of(at), class.Of(at), book.Of(at), sure.Of(at), at.In.Who)}, nil
-		})
-		return kit.Build(t, &list)
-	}
-	instance := func() *kit.Trip { return kit.NewTrip(kit.TripRuntime(t, nil), build(), "") }
-
-	first := instance().Begin()
-	require.NoError(t, first.Err)
-	require.Equal(t, []string{"place", "seat"}, first.Asks, "asked at once, without what is known")
-	seat := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"seat": "A", "row": 3}}
-	second := instance().Round(t.Context(), "", first.State, mcp.InputResponseMap{"place": kit.Accept("place", "Porto"), "seat": seat})
-	require.Equal(t, []string{"sure"}, second.Asks, "%v", second.Err)
-	last := instance().Round(t.Context(), "", second.State, kit.Declining(second))
-	require.Equal(t, kit.Reply{Plan: "40Porto{A 3} 2 {PortoA 2} false"}, last)
-	for _, what := range []string{"do quote", "do book", "end", "question place", "question class"} {
-		require.Equal(t, 1, did.Count(what), what)
-	}
-}
-
-// A second question of the same list: steps before it do not run again, and
-// a question asked again for want of an answer enters no step.
-func TestStepsEnterOnlyTheNextOne(t *testing.T) {
-	var did kit.Deeds
-	var log kit.Recorder
-	rt := kit.TripRuntime(t, &mrtr.Options{Listener: observe.With(&log)})
-	var list kit.Steps
-	steps.Do(&list, "one", kit.Does("one", &did, 1))
-	steps.Ask(&list, "q", kit.Asks("q", &did))
-	steps.Do(&list, "two", kit.Does("two", &did, 2))
-	steps.Ask(&list, "r", kit.Asks("r", &did))
-	list.End(kit.End("done"))
-	tool := kit.NewTrip(rt, kit.Build(t, &list), "")
-	asked := tool.Begin()
-	asked = tool.Round(t.Context(), "", asked.State, nil)
-	asked = tool.Answer(asked, "x")
-	require.Equal(t, "done", tool.Answer(asked, "y").Plan)
-	var entered []string
-	for _, e := range log.Of(observe.HandlerEntered) {
-		entered = append(entered, e.Handler)
-	}
-	require.Equal(t, []string{"one", "q", "two", "r", "end"}, entered)
-	require.Zero(t, rt.Stats().Held, "steps hold nothing")
-}
 
 func TestStepsSkip(t *testing.T) {
 	var did kit.Deeds
@@ -113,53 +39,6 @@ func TestStepsSkip(t *testing.T) {
 	require.Equal(t, "r", last.Plan)
 	require.Equal(t, 1, did.Count("q"), "a step that was skipped is not asked again whether it is")
 	require.Equal(t, 1, did.Count("d"))
-}
-
-// A value may be nothing at all, and has happened all the same.
-func TestStepsRememberNothingAsAValue(t *testing.T) {
-	var did kit.Deeds
-	var list kit.Steps
-	nothing := steps.Do(&list, "nothing", kit.Does[any]("nothing", &did, nil))
-	pointer := steps.Do(&list, "pointer", kit.Does[*kit.Ticket]("pointer", &did, nil))
-	steps.Ask(&list, "q", kit.Asks("q", &did))
-	maybe := steps.Ask(&list, "maybe", func(context.Context, *kit.At) (mrtr.Question[*string], error) {
-		return mrtr.Optional(kit.Text("maybe")), nil
-	})
-	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
-		require.Nil(t, nothing.Of(at))
-		require.Nil(t, pointer.Of(at))
-		require.Nil(t, maybe.Of(at))
-		return kit.Out{Plan: "done"}, nil
-	})
-	tool := kit.ServeTrip(t, kit.Build(t, &list))
-	asked := tool.Answer(tool.Begin(), "x")
-	last := tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
-	require.NoError(t, last.Err)
-	require.Equal(t, 1, did.Count("do nothing"))
-	require.Equal(t, 1, did.Count("do pointer"))
-}
-
-// A Once inside a step is an effect of its own, also under the step's key.
-func TestStepsAndOnceDoNotMix(t *testing.T) {
-	var did kit.Deeds
-	var list kit.Steps
-	var idems []string
-	steps.Do(&list, "first", func(ctx context.Context, at *kit.At, _ string) (string, error) {
-		return mrtr.Once(ctx, at.Call, "book", func(_ context.Context, idem string) (string, error) {
-			idems = append(idems, idem)
-			return "of the Once", nil
-		})
-	})
-	steps.Ask(&list, "q", kit.Asks("q", &did))
-	book := steps.Do(&list, "book", func(_ context.Context, _ *kit.At, idem string) (string, error) {
-		idems = append(idems, idem)
-		return "of the step", nil
-	})
-	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: book.Of(at)}, nil })
-	last, _ := kit.ServeTrip(t, kit.Build(t, &list)).Run()
-	require.Equal(t, "of the step", last.Plan)
-	require.Len(t, idems, 2)
-	require.NotEqual(t, idems[0], idems[1])
 }
 
 func TestStepsReadOutOfOrder(t *testing.T) {

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +22,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/visit"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
-	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // The id is the same in every round, other calls and other keys have others, and
@@ -287,34 +283,6 @@ func TestVisitsOfAnUnsteadyStore(t *testing.T) {
 	}
 }
 
-// An end of the wait leaves nothing in doubt: the next round waits again, in every style.
-func TestAVisitIsWaitedForAgain(t *testing.T) {
-	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
-		visits := &visit.Visits[string]{}
-		var id string
-		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			id, _ = visits.Begin(ctx, c, "pay")
-			receipt, err := mrtr.Once(ctx, c, "paid", func(ctx context.Context, _ string) (string, error) {
-				ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
-				defer cancel()
-				return visits.Wait(ctx, c, "pay")
-			})
-			if errors.Is(err, context.DeadlineExceeded) {
-				return "", nil
-			}
-			return receipt, err
-		}))
-		asked := tool.Begin()
-		require.NoError(t, asked.Err)
-		asked = tool.Answer(asked, "x")
-		require.NoError(t, asked.Err)
-		require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
-		last := tool.Answer(asked, "x")
-		require.NoError(t, last.Err)
-		require.Empty(t, kit.EffectOf(last.Err))
-	})
-}
-
 // A payment that is done at another instance, after the one that asked has ended, completes
 // the call at a third.
 func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
@@ -396,73 +364,6 @@ func sendingAway(t *testing.T, style func(linear.Func[kit.Input, kit.Output]) mr
 		return kit.Output{Said: paid}, err
 	})), nil))
 	return server
-}
-
-// A legacy client of go-sdk's is told that its user is done, and nobody else is: in memory
-// and over HTTP, while the call waits and after it has ended.
-func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
-	styles := map[string]func(linear.Func[kit.Input, kit.Output]) mrtr.Style[kit.Input, kit.Output]{
-		"journal": linear.Journal[kit.Input, kit.Output], "coroutine": linear.Coroutine[kit.Input, kit.Output],
-	}
-	for name, style := range styles {
-		for _, late := range []bool{false, true} {
-			for _, overHTTP := range []bool{false, true} {
-				t.Run(strings.Join([]string{name, map[bool]string{true: "late", false: "waiting"}[late], map[bool]string{true: "HTTP", false: "memory"}[overHTTP]}, " "), func(t *testing.T) {
-					visits, ids := &visit.Visits[string]{}, make(chan string, 1)
-					server := sendingAway(t, style, visits, late, ids)
-					var transport mcp.Transport
-					if overHTTP {
-						front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-						require.NoError(t, err)
-						web := httptest.NewServer(front)
-						defer web.Close()
-						defer front.Shutdown(context.Background())
-						transport = &mcp.StreamableClientTransport{Endpoint: web.URL}
-					} else {
-						serverSide, clientSide := mcp.NewInMemoryTransports()
-						_, err := server.Connect(t.Context(), serverSide, nil)
-						require.NoError(t, err)
-						transport = clientSide
-					}
-					told, others := make(chan string, 10), make(chan string, 10)
-					session := connectAgreeing(t, transport, told)
-					defer session.Close()
-					if overHTTP {
-						transport = &mcp.StreamableClientTransport{Endpoint: transport.(*mcp.StreamableClientTransport).Endpoint}
-						defer connectAgreeing(t, transport, others).Close()
-					}
-					done := make(chan *mcp.CallToolResult, 1)
-					go func() {
-						result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"})
-						if err != nil {
-							t.Error(err)
-						}
-						done <- result
-					}()
-					id := <-ids
-					want := `{"said":"receipt"}`
-					if late {
-						want = `{"said":"later"}`
-						require.Equal(t, want, textOf(<-done))
-					}
-					require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
-					require.ErrorIs(t, visits.Done(t.Context(), id, "", "again"), visit.ErrVisitDone, "it is told once")
-					select {
-					case got := <-told:
-						require.Equal(t, id, got)
-					case <-time.After(30 * time.Second):
-						t.Fatal("nobody told the client")
-					}
-					if !late {
-						require.Equal(t, want, textOf(<-done))
-					}
-					require.NoError(t, session.Ping(t.Context(), nil)) // whatever was sent before has come
-					require.Empty(t, told)
-					require.Empty(t, others)
-				})
-			}
-		}
-	}
 }
 
 // connectAgreeing connects a legacy client whose user agrees to every visit. It passes on
@@ -576,25 +477,6 @@ func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 		}
 		close(until)
 		require.Equal(t, `{"said":"receipt"}`, textOf(<-done))
-	})
-}
-
-// A round may begin a visit again while its page ends it.
-func TestAVisitBeginsAgainWhileItEnds(t *testing.T) {
-	visits := &visit.Visits[string]{}
-	inCall(t, func(ctx context.Context, c *mrtr.Call) {
-		for i := range 100 {
-			key := fmt.Sprint(i)
-			id, err := visits.Begin(ctx, c, key)
-			require.NoError(t, err)
-			var both sync.WaitGroup
-			both.Go(func() { _, err := visits.Begin(ctx, c, key); noError(t, err) })
-			both.Go(func() { noError(t, visits.Done(ctx, id, "", key)) })
-			both.Wait()
-			value, err := visits.Wait(ctx, c, key)
-			require.NoError(t, err)
-			require.Equal(t, key, value)
-		}
 	})
 }
 
