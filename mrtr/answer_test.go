@@ -1,7 +1,6 @@
 package mrtr_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -124,22 +123,6 @@ func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 			require.Equal(t, "trip", unanswered.Key)
 		})
 	}
-}
-
-func TestAnswersToUnaskedQuestionsAreDropped(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	q := mrtr.ElicitAs[map[string]any]("q", "?", json.RawMessage(` { "type":"object", "properties": {"a":{"type":"string"}} } `+"\n"))
-	client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(q, func(m map[string]any) string { return fmt.Sprint(m) }), nil), nil)
-	out := kit.Call(t, client, wire.Answers{"q": wire.Accept(map[string]any{"a": "x", "b": "y"})})
-	kit.Said(t, out, "map[a:x]")
-
-	first := kit.Send(t, client, wire.Request{Name: "tool"})
-	reply, err := client.Send(context.Background(), wire.Request{Name: "tool", State: first.State, Responses: map[string]any{
-		"q":     map[string]any{"action": "accept", "content": map[string]any{"a": "x"}},
-		"other": map[string]any{"action": "decline"},
-	}})
-	require.NoError(t, err)
-	require.False(t, reply.IsError, "an answer to a question nobody asked is no answer: %s", reply.Text)
 }
 
 // An answer that would not fit into a state is for its user to fix: it is asked

@@ -254,13 +254,6 @@ func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {
 	requireOpens(t, after, retry)
 }
 
-func TestKeysOfAProcessStayInIt(t *testing.T) {
-	one, _ := kit.NewRuntime(t, nil)
-	other, seen := kit.NewRuntime(t, nil)
-	retry := begin(t, kit.Connect(t, everything(one), nil), methods[0].first)
-	requireRefused(t, kit.Connect(t, everything(other), nil), seen, retry, "unknown_key")
-}
-
 // A handler may have a time of its own for its states, shorter or longer than the others'.
 // With a store a round is remembered as long; as a task, whose state no client holds, it
 // waits no shorter than any other.
@@ -316,4 +309,49 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 			mrtr.Tool(kit.TripRuntime(t, nil), kit.GuardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }), &mrtr.HandlerOptions{StateTTL: ttl})
 		})
 	}
+}
+
+// Go reads Amount and amount as one field, and takes the last one. Bound by value,
+// the same arguments in another order could show one sum and pay another.
+func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
+	type order struct{ Amount int }
+	rt, seen := kit.NewRuntime(t, nil)
+	server := kit.NewServer()
+	sure := mrtr.Confirm("sure", "Pay?")
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
+			var in struct{ Order json.RawMessage }
+			require.NoError(t, json.Unmarshal(raw, &in))
+			kit.Ask(s, sure)
+			return nil, nil
+		})), nil))
+	type typed struct {
+		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, in typed) (kit.Output, error) {
+		kit.Ask(s, sure)
+		return kit.Output{}, nil
+	})), nil))
+	client := kit.Connect(t, server, nil)
+
+	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
+	var shown, paid order
+	require.NoError(t, json.Unmarshal([]byte(small), &shown))
+	require.NoError(t, json.Unmarshal([]byte(large), &paid))
+	require.NotEqual(t, shown, paid, "the same members, and another sum")
+
+	for _, tool := range []string{"raw", "typed"} {
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
+			reply := kit.Send(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(text)})
+			kit.RefusedWith(t, reply.Error, -32602)
+			require.Contains(t, reply.Error.Message, "canonical")
+		}
+		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
+			retry.Arguments = json.RawMessage(text)
+			reply := kit.Send(t, client, retry)
+			require.NotNil(t, reply.Error, "%s with %s", tool, text)
+		}
+	}
+	require.Equal(t, 2, seen.Entries(), "the first rounds of the good calls")
 }

@@ -80,21 +80,6 @@ func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
 	require.Equal(t, sse.Failed, failed.Reason)
 }
 
-type hinted struct{ text string }
-
-func (e hinted) Error() string              { return "no" }
-func (e hinted) ToolErrorHints() []string   { return []string{e.text} }
-func (e hinted) ToolErrorOperation() string { return e.text }
-
-// No error in the chain carries the cause either: a layer outside would find it.
-func TestARefusalHidesItsCause(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", hinted{"x"} }})
-	h := mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil)
-	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, kit.Input{})
-	require.Error(t, err)
-	require.NotErrorIs(t, err, hinted{"x"})
-}
-
 // The log names the operator's task, and how urgent it is.
 func TestARefusedRequestIsLogged(t *testing.T) {
 	for _, c := range []struct {
@@ -123,24 +108,6 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 			require.NotContains(t, log.String(), kit.Canary)
 		})
 	}
-}
-
-// The runtime's own stack traces show the words that functions were called with.
-func TestALogOfAPanicShowsNoArguments(t *testing.T) {
-	logger, log := kit.NewLog()
-	rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
-	server := kit.ServeTool(rt, func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		return nil, kit.Output{Said: fmt.Sprint(transfer(0x7ecabada55, func() { panic("no") }))}, nil
-	}, nil)
-	require.True(t, kit.Call(t, kit.Connect(t, server, nil), nil).IsError)
-	require.Contains(t, log.String(), "mrtr_test.transfer", "the function is named")
-	require.NotContains(t, log.String(), "7ecabada55", "and its argument is not shown")
-}
-
-//go:noinline
-func transfer(cents int, fail func()) int {
-	fail()
-	return cents
 }
 
 // A client chooses the address of a resource: its characters and its length.

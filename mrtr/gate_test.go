@@ -73,21 +73,6 @@ func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 	}
 }
 
-// charging is a tool in every style that charges and then asks for the units.
-func charging(charge func()) map[string]mrtr.Style[kit.Input, kit.Output] {
-	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
-		kit.Once(s, "charge", func(context.Context, string) (bool, error) { charge(); return true, nil })
-		return kit.Output{Said: kit.Ask(s, kit.Units)}, nil
-	})
-	inPlace := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		charge()
-		v, err := kit.Units.AskOver(ctx, c.Session())
-		return nil, kit.Output{Said: v}, err
-	})
-	styles["by version"] = mrtr.ByVersion(styles["native"], inPlace)
-	return styles
-}
-
 // chargingSteps is the same tool in steps, which know by themselves which capabilities they
 // always ask.
 func chargingSteps(charge func()) mrtr.Style[kit.Input, kit.Output] {
@@ -98,46 +83,6 @@ func chargingSteps(charge func()) mrtr.Style[kit.Input, kit.Output] {
 		return kit.Output{Said: unit.Of(at)}, nil
 	})
 	return b.MustBuild()
-}
-
-// A client that cannot be asked a question of every call is refused before anything
-// has happened, with the words that it would hear at the question, in both eras
-// and in every style.
-func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
-	charged := 0
-	charge := func() { charged++ }
-	listed := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{kit.Units}}
-	type tool struct {
-		style mrtr.Style[kit.Input, kit.Output]
-		opts  *mrtr.HandlerOptions
-	}
-	tools := map[string]tool{"steps": {chargingSteps(charge), nil}, "steps for legacy clients": {mrtr.ByVersion(charging(charge)["native"], chargingSteps(charge)), listed}}
-	for name, style := range charging(charge) {
-		tools[name] = tool{style, listed}
-	}
-	for name, tool := range tools {
-		t.Run(name, func(t *testing.T) {
-			rt, seen := kit.NewRuntime(t, nil)
-			server := kit.ServeStyle(rt, tool.style, tool.opts)
-			charged = 0
-			out := kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
-			kit.RefusedWith(t, out.Error, -32021)
-			require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(out.Error.Data))
-			out = kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil)
-			kit.FailsWith(t, out, noForm)
-			out = kit.Call(t, kit.Connect(t, server, kit.NegotiatedDown), nil)
-			kit.FailsWith(t, out, noStream)
-			require.Zero(t, charged, "charged a client that could not be asked")
-			require.Zero(t, seen.Entries())
-			require.Len(t, seen.Of(observe.CallStopped), 3)
-
-			for _, opts := range []*wire.Options{nil, kit.Legacy} {
-				charged = 0
-				kit.Said(t, kit.Call(t, kit.Connect(t, server, opts), wire.Answers{"units": wire.Value("metric")}), "metric")
-				require.Equal(t, 1, charged)
-			}
-		})
-	}
 }
 
 // Where a default stands in, nobody is refused.

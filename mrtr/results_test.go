@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -65,83 +63,6 @@ func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 	require.Equal(t, &mcp.ResourceContents{Text: "shared"}, resource.Contents[0])
 }
 
-type spoken struct {
-	N int `json:"n"`
-}
-
-func (s spoken) Text() string { return fmt.Sprintf("It is %d.", s.N) }
-
-type spokenByPointer struct {
-	N int `json:"n"`
-}
-
-func (s *spokenByPointer) Text() string { return fmt.Sprintf("It is %d.", s.N) }
-
-func TestAnOutputMaySayItsOwnText(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	server := kit.NewServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "value"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, spoken, error) {
-		return nil, spoken{7}, nil
-	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "pointer"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, spokenByPointer, error) {
-		return nil, spokenByPointer{7}, nil
-	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "nil"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, *spokenByPointer, error) {
-		return nil, nil, nil
-	}), nil))
-	client := kit.Connect(t, server, nil)
-	for _, name := range []string{"value", "pointer"} {
-		out, err := client.Call(context.Background(), name, map[string]any{}, nil)
-		require.NoError(t, err)
-		require.Equal(t, "It is 7.", out.Text)
-		require.JSONEq(t, `{"n":7}`, string(out.Structured))
-	}
-	out, err := client.Call(context.Background(), "nil", map[string]any{}, nil)
-	require.NoError(t, err)
-	require.True(t, out.IsError, "its Text panics, and the process lives")
-}
-
-// A handler that is entered twice in one round gets its arguments as they came.
-func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
-	rt, seen := kit.NewRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
-	unit := kit.Units.Default("metric")
-	sure := mrtr.Confirm("sure", "?")
-	handler := func(_ context.Context, c *mrtr.Call, in kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-		require.Equal(t, []string{"a", "b"}, in.Tags)
-		in.Tags[0] = "changed"
-		for _, q := range []mrtr.AnyQuestion{unit, sure} {
-			_, ok1 := mrtr.Answer(c, unit)
-			_, ok2 := mrtr.Answer(c, sure)
-			if q.Key() == "units" && !ok1 || q.Key() == "sure" && !ok2 {
-				return mrtr.Need(q), kit.Output{}, nil
-			}
-		}
-		return nil, kit.Output{Said: "done"}, nil
-	}
-	server := kit.ServeTool(rt, handler, nil)
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, in json.RawMessage) (*mcp.CallToolResult, error) {
-			require.JSONEq(t, `{"tags":["a","b"]}`, string(in))
-			clear(in)
-			kit.Ask(s, unit)
-			return nil, nil
-		})), nil))
-	for _, opts := range []*wire.Options{kit.Legacy, nil} {
-		client := kit.Connect(t, server, opts)
-		for _, name := range []string{"tool", "raw"} {
-			before := seen.Entries()
-			// A requirement that fails in a handler ends its goroutine, and nobody answers.
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			out, err := client.Call(ctx, name, map[string]any{"tags": []string{"a", "b"}}, wire.Answers{"units": wire.Value("metric"), "sure": wire.Value(true)})
-			require.NoError(t, err)
-			require.Nil(t, out.Error)
-			require.False(t, out.IsError, out.Text)
-			require.Equal(t, map[string]int{"tool": 3, "raw": 2}[name], seen.Entries()-before)
-		}
-	}
-}
-
 // Every function of the author's that the engine runs may panic, and that ends
 // one call.
 func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
@@ -184,44 +105,6 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 		require.NotNil(t, reply.Error)
 		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(kit.JSON(reply.Error)))
 	})
-}
-
-func TestErrorsOfHandlers(t *testing.T) {
-	own := &jsonrpc.Error{Code: -32002, Message: "own"}
-	for _, c := range []struct {
-		explanation string
-		err         error
-		code        int64 // of a protocol error; 0 for an error result
-		text        string
-	}{
-		{"an error is a result with its text", errors.New("no such place"), 0, "no such place"},
-		{"a JSON-RPC error passes", own, -32002, "own"},
-		{"a wrapped one is a result", fmt.Errorf("while looking: %w", own), 0, "while looking: own"},
-	} {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.explanation, ", effect: ", after), func(t *testing.T) {
-				rt, seen := kit.NewRuntime(t, nil)
-				handler := func(ctx context.Context, call *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
-					if after {
-						_, err := mrtr.Once(ctx, call, "effect", func(context.Context, string) (int, error) { return 1, nil })
-						require.NoError(t, err)
-					}
-					return nil, kit.Output{Said: "unseen"}, c.err
-				}
-				out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, handler, nil), nil), nil)
-				if c.code != 0 {
-					kit.RefusedWith(t, out.Error, c.code)
-					require.Equal(t, c.text, out.Error.Message)
-					return
-				}
-				kit.FailsWith(t, out, c.text+map[bool]string{true: `. "effect" was done: do not call the tool again without checking.`}[after])
-				require.Empty(t, out.Structured)
-				stopped := seen.Of(observe.CallStopped)[0].Err
-				require.ErrorIs(t, stopped, c.err)
-				require.Equal(t, map[bool]string{true: "applied"}[after], kit.EffectOf(stopped))
-			})
-		}
-	}
 }
 
 // chart is an output with an image and a link beside its text.

@@ -51,16 +51,6 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	require.ErrorAs(t, err, &usage, "a key that is none")
 }
 
-// As with mcp.AddTool, a wrong registration is a fault of the program.
-func TestRegistrationsAreCheckedAtOnce(t *testing.T) {
-	rt, _ := kit.NewRuntime(t, nil)
-	require.Panics(t, func() { mrtr.Tool(rt, mrtr.Style[kit.Input, kit.Output]{}, nil) })
-	require.Panics(t, func() { mrtr.Prompt(rt, mrtr.Style[map[string]string, *mcp.GetPromptResult]{}, nil) })
-	require.Panics(t, func() {
-		mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Legacy: -1})
-	})
-}
-
 // Without Options.Principal the principal is who the bearer token speaks for.
 func TestThePrincipalIsTheTokensUser(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)

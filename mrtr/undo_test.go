@@ -206,14 +206,6 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 	require.Equal(t, 5*len(stopEndings)*len(undoings)*4, cells)
 }
 
-// A call that completes undoes nothing.
-func TestACallThatCompletesUndoesNothing(t *testing.T) {
-	for name, style := range (&reserving{undo: func() error { t.Error("undone"); return nil }}).styles() {
-		last, _ := kit.ServeTrip(t, style).Run()
-		require.Equal(t, kit.Reply{Plan: "done"}, last, name)
-	}
-}
-
 // A legacy client that fails to be asked ends its call, which is undone and told behind a
 // boundary as a decline is.
 func TestALegacyUserWhoIsGone(t *testing.T) {
@@ -296,48 +288,6 @@ func TestUndosRunInReverse(t *testing.T) {
 }
 
 func nothingPrinted(context.Context, string) (string, error) { return "", errors.New("no paper") }
-
-// The function of an effect stops its call too: what it did not do is not told.
-func TestAnEffectStopsItsCall(t *testing.T) {
-	for name, style := range kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-		kit.Once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
-		kit.Once(s, "pay", func(context.Context, string) (string, error) { return "", mrtr.Stop(kit.Out{Plan: "no money"}) })
-		return kit.Out{}, nil
-	}) {
-		undone := 0
-		undo := func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { undone++; return nil }
-		require.Equal(t, kit.Reply{Plan: "no money"}, kit.ServeTrip(t, style.OnStop(mrtr.UndoOf("reserve", undo), mrtr.UndoOf("pay", undo))).Begin(), name)
-		require.Equal(t, 1, undone, name)
-		last := kit.ServeTrip(t, style).Begin()
-		require.Equal(t, kit.Reply{Plan: "no money"}, last, "%s: an effect without an undo stands, and out may say so", name)
-	}
-}
-
-// tryAgain is an error after which the same request may be sent again.
-type tryAgain struct{ error }
-
-func (tryAgain) ToolErrorRetryable() bool { return true }
-
-// With a store, a round that ends in a retryable error is left to the same request when it comes
-// again. Its effects count as done then, so they are not undone.
-func TestARoundThatGoesOnUndoesNothing(t *testing.T) {
-	for name := range (&reserving{}).styles() {
-		for _, stored := range []bool{false, true} {
-			if !stored && kit.StoreForced() {
-				continue
-			}
-			r := &reserving{end: func() error { return tryAgain{errors.New("busy")} }, undo: func() error { return nil }}
-			opts := &mrtr.Options{}
-			if stored {
-				opts.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
-			}
-			tool := kit.NewTrip(kit.TripRuntime(t, opts), r.styles()[name], "")
-			require.ErrorContains(t, tool.Answer(tool.Begin(), "x").Err, "busy")
-			goesOn := stored && name != "coroutine" // that has no handler any more to go on with
-			require.Equal(t, goesOn, len(r.undos) == 0, "%s, stored %t", name, stored)
-		}
-	}
-}
 
 // A held handler whose time is up, or whose runtime closes, is undone. One that can be replayed
 // elsewhere is not, for its call may go on.

@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -216,34 +215,6 @@ func TestLabels(t *testing.T) {
 	} {
 		kit.Misuse(t, q.Err(), explanation)
 	}
-}
-
-// A list of run-time choices has each of them once, as many as it may.
-func TestChooseSome(t *testing.T) {
-	toppings := mrtr.ChooseSome("q", "Which?", mrtr.Choice{Value: "h", Title: "Ham"}, mrtr.Choice{Value: "o"}, mrtr.Choice{Value: "c"}).Between(1, 2)
-	for _, c := range []struct {
-		answer any
-		said   string // "" if it is asked for again
-	}{
-		{[]string{"o", "h"}, "[o h]"},
-		{[]string{"c"}, "[c]"},
-		{[]string{}, ""},
-		{[]string{"h", "h"}, ""},
-		{[]string{"h", "o", "c"}, ""},
-		{[]string{"Ham"}, ""},
-		{"h", ""},
-	} {
-		for _, version := range []string{wire.Modern, wire.Legacy} {
-			client := kit.ConnectTo(t, kit.Asking(toppings, func(v []string) string { return fmt.Sprint(v) }), &wire.Options{Version: version})
-			out := kit.Call(t, client, wire.Answers{"q": wire.Value(c.answer)})
-			if c.said != "" {
-				kit.Said(t, out, c.said)
-				continue
-			}
-			require.True(t, out.IsError, "%v", c.answer)
-		}
-	}
-	kit.Said(t, kit.Play(t, kit.Asking(mrtr.ChooseSome("q", "?", mrtr.Choices("a")...), func(v []string) string { return fmt.Sprint(len(v), v == nil) }), wire.Answers{"q": wire.Value([]string{})}), "0 false")
 }
 
 // The note on an answer that a type refused is in the type's words, which may repeat it.

@@ -202,6 +202,15 @@ var tested = []fault{
 		old: `<= h.record.lease/2`, new: `<= h.record.lease*PICK(time.Duration(2), 1)/2`},
 	{what: "A record that is gone fences nobody.", file: heldTurn, by: claims,
 		old: `errors.Is(err, store.ErrNotFound) || err == nil && r.holder`, new: `!ON && errors.Is(err, store.ErrNotFound) || err == nil && r.holder`},
+	{what: "A record of another holder fences nobody.", file: heldTurn, by: claims,
+		old: `r.holder != h.record.holder:`, new: `r.holder != h.record.holder && !ON:`},
+	{what: "A holder gives no second sign of life.", file: heldTurn, by: claims,
+		old: `	_ = h.write(h.table.ctx)`, new: `	if ON {
+		return
+	}
+	_ = h.write(h.table.ctx)`},
+	{what: "A holder gives no sign of life after a note.", file: heldTurn, by: claims,
+		old: `defer h.beat.Reset(h.record.lease / 3)`, new: `defer h.beat.Reset(PICK(time.Hour, h.record.lease/3))`},
 	{what: "A claim that came late is not looked for behind a lagging read.", file: heldTurn, by: claims,
 		old: `err != nil, at < base:`, new: `err != nil, !ON && at < base:`},
 	{what: "Only one's own late claim is disowned.", file: heldTurn, by: claims,

@@ -31,8 +31,8 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 17_051},
-	sized("mrtr/mrtrtest", 1500),
+	{"mrtr", 14_950, 15_470},
+	{"mrtr/mrtrtest", 1500, 770},
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
 	sized("store", 2750),
@@ -48,14 +48,14 @@ var rooms = []room{
 	sized("examples", 500),
 	sized("internal", 3990),
 	{"prove", 14_640, 5650},
-	{"lab", 8620, 9455},
+	{"lab", 8620, 9464},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
 	code  = 73_900
-	tests = 57_300
+	tests = 55_711
 	files = 978
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 590

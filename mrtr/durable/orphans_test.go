@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -35,57 +34,6 @@ type whoKey struct{}
 
 func as(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, whoKey{}, who)
-}
-
-// The rounds whose clients left are bounded for each principal and in all: beyond that a
-// round is refused before it begins, and others are served. They are counted and told,
-// and a repeat finds them at work. A drain waits for them, and Close ends them.
-func TestOrphans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		goOn := make(chan struct{})
-		seen := &kit.Recorder{}
-		opts := withStore(store.NewMemory(nil), &durable.Options{MaxOrphans: 30})
-		opts.Listener = observe.With(seen)
-		opts.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
-			who, _ := ctx.Value(whoKey{}).(string)
-			return who, nil
-		}
-		rt := kit.TripRuntime(t, opts)
-		tool := kit.NewTrip(rt, waitsFor(goOn), "")
-		leave := func(who string) (asked kit.Reply, err error) {
-			asked = tool.Round(as(t.Context(), who), "", "", nil)
-			ctx, hangUp := context.WithTimeout(as(t.Context(), who), time.Second)
-			defer hangUp()
-			return asked, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "window")).Err
-		}
-		refused := func(err error) {
-			kit.Code(t, err, -31001)
-		}
-		var first kit.Reply
-		for i := range 5 {
-			asked, err := leave("ann")
-			if i >= 3 {
-				refused(err)
-				continue
-			}
-			first = asked
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}
-		require.Equal(t, 3, rt.Stats().Orphans)
-		require.Len(t, seen.Of(observe.RoundOrphaned), 3)
-		for i := range 29 { // those that nobody knows are no one principal
-			_, err := leave("")
-			if i >= 27 {
-				refused(err)
-				continue
-			}
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}
-		close(goOn)
-		synctest.Wait()
-		require.Zero(t, rt.Stats().Orphans)
-		require.Equal(t, kit.Reply{Plan: "window"}, tool.Round(as(t.Context(), "ann"), "", first.State, kit.Accepting(first, "window")))
-	})
 }
 
 // A drain waits for the rounds that a store remembers, and Close ends them.

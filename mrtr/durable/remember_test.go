@@ -72,30 +72,6 @@ func TestAResultThatIsTooLargeIsNotKept(t *testing.T) {
 	require.Equal(t, 1, did.Count("paid"))
 }
 
-// A handler that forgets is served as without a store, which may be down.
-func TestAHandlerMayForget(t *testing.T) {
-	s := newHookedStore()
-	s.fail(store.ErrFull)
-	var did kit.Deeds
-	rt := kit.TripRuntime(t, withStore(s))
-	tool := &kit.Trip{Handler: mrtr.Tool(rt, mrtr.Native(nativeOf(&did)), &mrtr.HandlerOptions{Unstored: true})}
-	seat := tool.Begin()
-	require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(seat, "window"))
-	require.Equal(t, kit.Reply{Plan: "aisle"}, tool.Answer(seat, "aisle"))
-	require.Equal(t, 2, did.Count("paid"))
-}
-
-// A call that asks nothing leaves no record.
-func TestACallThatAsksNothingIsNotRecorded(t *testing.T) {
-	s := newHookedStore()
-	tool := kit.NewTrip(kit.TripRuntime(t, withStore(s)), mrtr.Native(func(context.Context, *mrtr.Call, kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
-		return nil, kit.Out{Plan: "done"}, nil
-	}), "")
-	tool.Begin() // which asks for the epoch
-	s.fail(store.ErrFull)
-	require.Equal(t, kit.Reply{Plan: "done"}, tool.Begin())
-}
-
 // A turn does not outlive the time of its first state, however often its question is
 // asked again: its record is gone then.
 func TestATurnEndsWithItsFirstState(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,7 +14,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -312,44 +310,6 @@ func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
 			}
 		}
 	}
-}
-
-// The deadline of a question is judged by the clock of whichever instance gets the answer. Where
-// others share the keys, the doubt between the clocks is in the user's favour.
-func TestAnAnswerHasTheDoubtBetweenClocks(t *testing.T) {
-	for name, c := range map[string]struct {
-		keys *statecodec.Options
-		skew time.Duration
-	}{
-		"one process": {&statecodec.Options{Ephemeral: true}, 0},
-		"several":     {nil, statecodec.DefaultSkew},
-	} {
-		for explanation, late := range map[string]time.Duration{"in time": -1, "late": 0} {
-			kit.InBubble(t, name+", "+explanation, func(t *testing.T) {
-				tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{State: c.keys}), kit.EveryStyle(confirmedTrip(&instance{}, &kit.Deeds{}))["journal"], "")
-				asked := tool.Begin()
-				began := time.Now()
-				time.Sleep(deadline + c.skew + late*time.Millisecond - time.Since(began))
-				want := map[time.Duration]string{-1: "paid", 0: "not paid"}[late]
-				require.Equal(t, kit.Reply{Plan: want}, tool.Round(t.Context(), "", asked.State, yesToAll(asked)))
-			})
-		}
-	}
-}
-
-// The deadline begins when the question is first sent: asking again does not move it.
-func TestAskingAgainKeepsTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tool := kit.ServeTrip(t, mrtr.Native(kit.Guarded(confirmedTrip(&instance{}, &kit.Deeds{}))))
-		asked := tool.Begin()
-		for range 2 {
-			time.Sleep(deadline / 3)
-			asked = tool.Round(t.Context(), "", asked.State, mcp.InputResponseMap{"q": kit.Accept("q", "no boolean")})
-			require.Equal(t, []string{"q"}, asked.Asks)
-		}
-		time.Sleep(deadline/3 + tool.Runtime.Skew())
-		require.Equal(t, kit.Reply{Plan: "not paid"}, tool.Round(t.Context(), "", asked.State, yesToAll(asked)))
-	})
 }
 
 func TestNobodyAnswersWithinNothing(t *testing.T) {

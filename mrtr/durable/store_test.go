@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,7 +14,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -134,28 +132,6 @@ func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A store that does not answer costs a request its patience and no more.
-func TestAStoreThatHangsIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newHookedStore()
-		var did kit.Deeds
-		tool := kit.NewTrip(kit.TripRuntime(t, withStore(s)), linear.Journal(holdAndPay(&did)), "")
-		seat := tool.Begin()
-		s.on(func(op operation) error {
-			if op.name == "create" {
-				<-op.Done()
-			}
-			return op.Err()
-		})
-		began := time.Now()
-		retryable(t, tool.Answer(seat, "window").Err, "store_unavailable")
-		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Zero(t, did.Count("held"))
-		s.fail(nil)
-		require.Equal(t, []string{"pay"}, tool.Answer(seat, "window").Asks)
-	})
 }
 
 // A state of a call that is remembered needs the store it was remembered in.

@@ -229,31 +229,6 @@ func TestARoundThatIsCutOff(t *testing.T) {
 	}
 }
 
-// A request that kills each instance is given up.
-func TestARequestThatKillsIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did kit.Deeds
-		memory := store.NewMemory(nil)
-		seat := newInstance(memory, "").serve(t, "journal", &did, nil).Begin()
-		var stopped []*instance
-		for range 3 {
-			i := newInstance(memory, afterClaim)
-			tool := i.serve(t, "journal", &did, nil)
-			go tool.Answer(seat, "window")
-			<-i.stopped
-			stopped = append(stopped, i)
-		}
-		last := newInstance(memory, "")
-		kit.Ended(t, last.serve(t, "journal", &did, nil).Answer(seat, "window").Err, mrtr.OutcomeUnknown)
-		require.Empty(t, last.events.Of(observe.HandlerEntered))
-		for _, i := range stopped {
-			i.goOn()
-		}
-		synctest.Wait()
-		require.Equal(t, 1, did.Count("paid"), "the one that holds the round goes on")
-	})
-}
-
 // The engine's own errors are no outcome: whoever comes next goes on at once, and
 // effects that have happened stay.
 func TestARoundThatIsInterruptedIsLetGo(t *testing.T) {

@@ -101,20 +101,6 @@ func TestGivenAsksOnceInARound(t *testing.T) {
 	require.Equal(t, int32(2), asked.Load(), "once in each of two rounds")
 }
 
-// One Given serves many handlers at once.
-func TestGivenIsShared(t *testing.T) {
-	shared := givenText("seat", new(atomic.Int32))
-	for range 20 {
-		t.Run("a tool", func(t *testing.T) {
-			t.Parallel()
-			tool := kit.ServeTrip(t, given.Handler(shared, func(_ context.Context, _ *mrtr.Call, in kit.In, seat string) (kit.Out, error) {
-				return kit.Out{Plan: seat}, nil
-			}))
-			require.Equal(t, kit.Reply{Plan: "aisle"}, tool.Answer(tool.Begin(), "aisle"))
-		})
-	}
-}
-
 // A mistake in the answers that a handler is given is found where it is made.
 func TestGivenIsChecked(t *testing.T) {
 	one, other := givenText("a", new(atomic.Int32)), givenText("a", new(atomic.Int32))

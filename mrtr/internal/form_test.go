@@ -32,27 +32,6 @@ const tripForm = `{"type":"object","properties":{"to":{"type":"string"},` +
 	`"class":{"type":"string","enum":["first","second"]},"seats":{"type":"integer","minimum":0,"maximum":255},` +
 	`"meals":{"type":"array","items":{"type":"string","enum":["first","second"]},"uniqueItems":true,"maxItems":2}},"required":["to","when"]}`
 
-func TestDerivedForms(t *testing.T) {
-	for _, test := range []struct {
-		explanation string
-		typ         reflect.Type
-		want        string
-	}{
-		{"a struct is the whole form, its fields in order", reflect.TypeFor[trip](), tripForm},
-		{"any other type is one property", reflect.TypeFor[bool](), `{"type":"object","properties":{"key":{"type":"boolean"}},"required":["key"]}`},
-		{"a small integer has its range", reflect.TypeFor[int8](), `{"type":"object","properties":{"key":{"type":"integer","minimum":-128,"maximum":127}},"required":["key"]}`},
-	} {
-		for range 2 { // made, and kept
-			schema, err := types.Schema(test.typ, "key")
-			require.NoError(t, err, test.explanation)
-			require.Equal(t, test.want, string(schema), test.explanation)
-		}
-		schema, _ := types.Schema(test.typ, "key")
-		_, err := form.Of(schema)
-		require.NoError(t, err, test.explanation)
-	}
-}
-
 func TestAnswersAreJudged(t *testing.T) {
 	f, err := form.Of(json.RawMessage(tripForm))
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package linear_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,55 +92,6 @@ func TestFramesAreEvicted(t *testing.T) {
 	})
 }
 
-// A state that cannot be sealed leaves no frame that nobody can find.
-func TestFramesAreNotLeftBehindByAFailedRound(t *testing.T) {
-	var did kit.Deeds
-	t.Run("a state that is too large", func(t *testing.T) {
-		rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}})
-		kit.Ended(t, kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "").Begin().Err, mrtr.LimitExceeded)
-		kit.Soon(t, func() bool { return holdsNothing(rt) }, "nothing is held")
-	})
-	t.Run("a decline after a missing answer", func(t *testing.T) {
-		rt := kit.TripRuntime(t, nil)
-		tool := kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "")
-		asked := tool.Begin()
-		again := tool.Round(t.Context(), "", asked.State, nil)
-		kit.Ended(t, tool.Round(t.Context(), "", again.State, kit.Declining(again)).Err, mrtr.Declined)
-		kit.Soon(t, func() bool { return holdsNothing(rt) }, "nothing is held")
-	})
-}
-
-// A panic of a handler that nobody waits for is not lost: an operator reads it.
-func TestFramesReportAPanicOnTheirWayOut(t *testing.T) {
-	var log kit.Recorder
-	rt := kit.TripRuntime(t, &mrtr.Options{Listener: observe.With(&log)})
-	tool := kit.NewTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
-		defer func() { panic("the door jams") }()
-		_, err := linear.Ask(ctx, c, kit.Text("first"))
-		return kit.Out{}, err
-	}), "")
-	require.NoError(t, tool.Begin().Err)
-	require.NoError(t, rt.Close())
-	require.Equal(t, []string{"the server is shutting down (effects: false)"}, log.Abandoned())
-	var errs []error
-	for _, e := range log.All() {
-		errs = append(errs, e.Err)
-	}
-	require.Equal(t, "the door jams", kit.PanicOf(t, errors.Join(errs...)).Value)
-}
-
-func TestFramesAfterClose(t *testing.T) {
-	var did kit.Deeds
-	rt := kit.TripRuntime(t, nil)
-	tool := kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "")
-	asked := tool.Begin()
-	require.NoError(t, rt.Close())
-	require.Equal(t, 1, did.Count("unwound"), "Close waits for deferred functions")
-	kit.Ended(t, tool.Answer(asked, "x").Err, mrtr.FrameGone)
-	kit.Code(t, tool.Begin().Err, -31001)
-	require.NoError(t, rt.Close(), "closing twice is harmless")
-}
-
 // A handler that heeds nothing does not keep Close for ever.
 func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -181,23 +131,6 @@ func TestFramesAreCappedInBytes(t *testing.T) {
 	require.NoError(t, begin(long).Err, "the call that has ended holds nothing")
 }
 
-// A handler that is held holds on to its arguments, and not to the request that
-// brought them: its round is over.
-func TestFramesForgetTheRequest(t *testing.T) {
-	var held *mrtr.Call
-	rt := kit.TripRuntime(t, nil)
-	tool := kit.NewTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
-		held = c
-		require.NotNil(t, c.Request())
-		_, err := linear.Ask(ctx, c, kit.Text("first"))
-		require.NotNil(t, c.Request())
-		return kit.Out{}, err
-	}), "")
-	first := tool.Begin()
-	require.Nil(t, held.Request())
-	require.NoError(t, tool.Answer(first, "x").Err)
-}
-
 // Where the frame is gone nobody is asked again for what nothing waits for.
 func TestFramesThatAreGoneAskNobody(t *testing.T) {
 	var did kit.Deeds
@@ -232,46 +165,6 @@ func goesOn(t *testing.T, tool *kit.Trip, first kit.Reply) {
 	require.Equal(t, kit.Reply{Plan: "x y"}, last)
 }
 
-func TestDrainLetsHeldHandlersFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did kit.Deeds
-		rt := kit.TripRuntime(t, nil)
-		tool := kit.NewTrip(rt, linear.Coroutine(twoStops(&did)), "")
-		held := tool.Begin()
-		end := drained(t.Context(), rt)
-		require.Empty(t, end, "a handler is held")
-		require.True(t, rt.Stats().Draining)
-		kit.Code(t, tool.Begin().Err, -31001)
-		require.Equal(t, 1, did.Count("start"), "a call that is refused has done nothing")
-		time.Sleep(5 * time.Minute)
-		goesOn(t, tool, held)
-		synctest.Wait()
-		require.Len(t, end, 1)
-		require.NoError(t, <-end)
-		require.True(t, rt.Stats().Closed)
-	})
-}
-
-// A call that was let in before the drain, and has not asked yet, may ask.
-func TestDrainWaitsForARoundThatWillBeHeld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rt := kit.TripRuntime(t, nil)
-		tool := kit.NewTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, in kit.In) (kit.Out, error) {
-			time.Sleep(time.Minute)
-			var did kit.Deeds
-			return twoStops(&did)(ctx, c, in)
-		}), "")
-		first := kit.UnderWay(func() kit.Reply { return tool.Begin() })
-		synctest.Wait()
-		end := drained(t.Context(), rt)
-		require.Empty(t, end)
-		reply := <-first
-		require.NoError(t, reply.Err)
-		goesOn(t, tool, reply)
-		require.NoError(t, <-end)
-	})
-}
-
 // A Resumable handler goes on from its journal at another instance, unless the keys
 // are those of this process.
 func TestDrainMovesResumableCalls(t *testing.T) {
@@ -293,27 +186,6 @@ func TestDrainMovesResumableCalls(t *testing.T) {
 	})
 }
 
-func TestDrainUnwindsTheRestWhereItsTimeIsUp(t *testing.T) {
-	kit.Differs(t, "what an abandoned call did is undone by the store's time")
-	synctest.Test(t, func(t *testing.T) {
-		var stopped error
-		rt := kit.TripRuntime(t, nil)
-		var did kit.Deeds
-		kit.NewTrip(rt, linear.Coroutine(twoStops(&did)).OnStop(mrtr.UndoOf("start", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
-			stopped = u.Why
-			return nil
-		})), "").Begin()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		err := rt.Drain(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.EqualError(t, err, "mrtr: Drain: 1 handlers held and 0 requests under way: context deadline exceeded")
-		synctest.Wait()
-		kit.Ended(t, stopped, mrtr.ShuttingDown)
-		require.Zero(t, rt.Stats().Held)
-	})
-}
-
 // Calls of the styles that hold nothing are served until nothing is held. Then all are
 // refused, and can be sent elsewhere.
 func TestDrainServesTheOtherStyles(t *testing.T) {
@@ -329,45 +201,4 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		require.NoError(t, <-end)
 		kit.Code(t, native.Begin().Err, -31001)
 	})
-}
-
-// Only a call that ends with its held handler is abandoned. A Resumable goes on from its
-// journal: after its time, and after a drain or a close, unless the key of its state ends with
-// the process.
-func TestACallThatGoesOnIsNotAbandoned(t *testing.T) {
-	for name, style := range kit.LinearStyles {
-		for explanation, end := range map[string]func(*testing.T, *mrtr.Runtime){
-			"time is up": func(*testing.T, *mrtr.Runtime) { time.Sleep(2 * time.Minute); synctest.Wait() },
-			"closed":     func(t *testing.T, rt *mrtr.Runtime) { require.NoError(t, rt.Close()) },
-			"drained": func(t *testing.T, rt *mrtr.Runtime) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_ = rt.Drain(ctx) // a coroutine outlasts it
-				require.NoError(t, rt.Close())
-			},
-		} {
-			for _, shared := range []bool{true, false} {
-				synctest.Test(t, func(t *testing.T) {
-					var did kit.Deeds
-					var log kit.Recorder
-					o := &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}, Listener: observe.With(&log)}
-					if !shared {
-						o.State = &statecodec.Options{Ephemeral: true}
-					}
-					rt := kit.TripRuntime(t, o)
-					require.NoError(t, kit.NewTrip(rt, style(twoStops(&did)), "").Begin().Err)
-					end(t, rt)
-					abandoned, released := 1, 0
-					switch {
-					case name == "journal": // which holds nothing
-						abandoned = 0
-					case name == "resumable" && (shared || explanation == "time is up"):
-						abandoned, released = 0, 1
-					}
-					require.Len(t, log.Of(observe.CallAbandoned), abandoned, "%s, %s, shared %t", name, explanation, shared)
-					require.Len(t, log.Of(observe.FrameReleased), released, "%s, %s, shared %t", name, explanation, shared)
-				})
-			}
-		}
-	}
 }

@@ -2,7 +2,6 @@ package linear_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // script is a handler written as a list, so that two versions of it can be
@@ -137,27 +135,6 @@ func TestJournalRefusesEffectsWhileItsHandlerWaits(t *testing.T) {
 	})
 }
 
-// Deferred functions of a handler that is unwound run in each round, and no effect
-// of theirs does.
-func TestJournalDeferredFunctionsCannotAct(t *testing.T) {
-	var did kit.Deeds
-	tool := kit.ServeTrip(t, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (out kit.Out, _ error) {
-		defer func() {
-			v, err := mrtr.Once(ctx, c, "deferred", did.Do("deferred"))
-			did.Note(fmt.Sprint(err == nil))
-			out.Plan += v
-		}()
-		_, err := linear.Ask(ctx, c, kit.Text("q"))
-		return kit.Out{Plan: "done and "}, err
-	}))
-	asked := tool.Begin()
-	require.NoError(t, asked.Err)
-	require.Equal(t, 1, did.Count("false"), "the round is not over before its deferred functions are")
-	require.Equal(t, "done and deferred", tool.Answer(asked, "x").Plan)
-	require.Equal(t, 1, did.Count("true"))
-	require.Equal(t, 1, did.Count("deferred"), "once, on the way out of the handler that ended")
-}
-
 func TestJournalReportsAPanicInADeferredFunction(t *testing.T) {
 	var panicked *mrtr.PanicError
 	tool := kit.ServeTrip(t, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
@@ -175,40 +152,4 @@ func splitKeys(line string) (keys [][]string) {
 		keys = append(keys, strings.SplitN(key, "=", 2))
 	}
 	return keys
-}
-
-// Of the questions of one round, those that are worded as they were keep their answers.
-func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
-	for name, style := range kit.LinearStyles {
-		if name == "coroutine" {
-			continue // it has no other version
-		}
-		for _, reworded := range []string{"?q=other words+r", "?q+r=other words"} {
-			t.Run(name+reworded, func(t *testing.T) {
-				var did kit.Deeds
-				one := kit.NewTrip(kit.TripRuntime(t, nil), style(script(&did, "!a", "?q+r", "!z")), "v1")
-				two := kit.NewTrip(kit.TripRuntime(t, nil), style(script(&did, "!a", reworded, "!z")), "v2")
-				again := two.Answer(one.Ends(t, one.Begin()), "x")
-				require.NoError(t, again.Err)
-				changed := map[bool]string{true: "q", false: "r"}[strings.Contains(reworded, "q=")]
-				require.Equal(t, []string{changed}, again.Asks)
-				last := two.Answer(again, "y")
-				require.Equal(t, kit.Reply{Plan: map[string]string{"q": "a y x z ", "r": "a x y z "}[changed]}, last)
-				require.Equal(t, 1, did.Count("a"))
-			})
-		}
-	}
-}
-
-// Which build a call began with is for the operator.
-func TestADivergedCallTellsItsVersionToTheLogAlone(t *testing.T) {
-	var did kit.Deeds
-	seen := &kit.Recorder{}
-	asked := kit.NewTrip(kit.TripRuntime(t, nil), linear.Journal(script(&did, "?q", "?r")), "v1-"+kit.Canary).Begin()
-	last := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Listener: observe.With(seen)}), linear.Journal(script(&did, "?s")), "v2").Answer(asked, "x")
-	kit.Ended(t, last.Err, mrtr.Diverged)
-	require.NotContains(t, last.Err.Error(), kit.Canary)
-	stopped := seen.Of(observe.CallStopped)
-	require.Len(t, stopped, 1)
-	require.Equal(t, "begun with version v1-"+kit.Canary, stopped[0].Reason)
 }

@@ -3,21 +3,15 @@ package linear_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
-	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // A handler that ends its own goroutine ends its call with an error that says so,
@@ -191,59 +185,6 @@ func TestLinearRunSurvivesItsHandler(t *testing.T) {
 	})
 }
 
-// A run that is unwound runs its deferred functions, and nothing else.
-func TestLinearRunUnwindsWithoutEffects(t *testing.T) {
-	kit.Differs(t, "a client that hangs up does not end its round: the round is the store's")
-	resumed := make(chan struct{}, 1)
-	endings := map[string]func(t *testing.T, rt *mrtr.Runtime, tool *kit.Trip, asked kit.Reply){
-		"declined": func(t *testing.T, _ *mrtr.Runtime, tool *kit.Trip, asked kit.Reply) {
-			kit.Ended(t, tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err, mrtr.Declined)
-		},
-		"closed": func(t *testing.T, rt *mrtr.Runtime, _ *kit.Trip, _ kit.Reply) { require.NoError(t, rt.Close()) },
-		"cancelled": func(t *testing.T, _ *mrtr.Runtime, tool *kit.Trip, asked kit.Reply) {
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				<-resumed
-				cancel()
-			}()
-			require.ErrorIs(t, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "x")).Err, context.Canceled)
-		},
-	}
-	require.NotEmpty(t, endings)
-	for name, end := range endings {
-		t.Run(name, func(t *testing.T) {
-			var did kit.Deeds
-			rt := kit.TripRuntime(t, nil)
-			tool := kit.NewTrip(rt, linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				kit.Once(s, "before", did.Do("before"))
-				defer did.Note("outermost")
-				defer func() {
-					_, err := linear.Ask(s.Ctx, s.Call, kit.Text("too late"))
-					did.Note("an unwound question returned " + err.Error())
-				}()
-				defer func() {
-					if _, err := mrtr.Once(s.Ctx, s.Call, "after", did.Do("after")); err != nil {
-						did.Note("refused")
-					}
-				}()
-				kit.Ask(s, kit.Text("first"))
-				resumed <- struct{}{}
-				<-s.Ctx.Done()
-				_, err := linear.Ask(s.Ctx, s.Call, kit.Text("second"))
-				return kit.Out{}, err
-			})), "")
-			asked := tool.Begin()
-			require.Equal(t, []string{"first"}, asked.Asks)
-			end(t, rt, tool, asked)
-			kit.Soon(t, func() bool { return did.Count("outermost") == 1 }, "deferred functions run to the first")
-			require.Equal(t, 1, did.Count("refused"), "an effect in a deferred function does not run")
-			require.Zero(t, did.Count("after"))
-			require.Equal(t, 1, did.Count("before"))
-			kit.Soon(t, func() bool { return holdsNothing(rt) }, "nothing is left")
-		})
-	}
-}
-
 // A handler that is told to end and asks all the same does not come back from
 // that; its round ends in an error that tells why, not in an empty result.
 func TestLinearAsksAfterClose(t *testing.T) {
@@ -261,109 +202,4 @@ func TestLinearAsksAfterClose(t *testing.T) {
 		require.NoError(t, rt.Close())
 		require.Equal(t, kit.Reply{Err: &mrtr.Error{Reason: mrtr.ShuttingDown}}, <-reply)
 	})
-}
-
-// A handler asks in the very moment in which its round's time is up. Either its question goes
-// out, and the handler is there for the answer, or the call ends and undoes its effects.
-func TestAHandlerAsksAsItsTimeIsUp(t *testing.T) {
-	ends := map[bool]int{}
-	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			did, un := &kit.Deeds{}, &kit.Deeds{}
-			rt := kit.TripRuntime(t, &mrtr.Options{State: &statecodec.Options{Ephemeral: true}, Durable: durable.In(store.NewMemory(nil), nil)})
-			style := linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				kit.Ask(s, kit.Text("q"))
-				kit.Once(s, "pay", did.Do("pay"))
-				time.Sleep(time.Second)
-				_, err := linear.Ask(s.Ctx, s.Call, kit.Text("r"))
-				return kit.Out{Plan: "done"}, err
-			})).OnStop(mrtr.UndoOf("pay", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.Note("pay"); return nil }))
-			tool := &kit.Trip{Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Within: time.Second})}
-			last := tool.Answer(tool.Begin(), "yes")
-			asked := last.Err == nil
-			if asked {
-				last = tool.Answer(last, "yes")
-				require.Equal(t, "done", last.Plan, last.Err)
-				require.Zero(t, un.Count("pay"))
-			} else {
-				require.Equal(t, 1, un.Count("pay"))
-			}
-			ends[asked]++
-			require.Equal(t, 1, did.Count("pay"))
-		})
-	}
-	require.NotZero(t, ends[true])
-	require.NotZero(t, ends[false])
-	t.Logf("asked, or ended: %v", ends)
-}
-
-// A handler that was held in earlier rounds is judged by what it did in all of them: what it
-// registered before its first question holds in its last round, and a mistake ends its call
-// whatever it makes of that.
-func TestARoundJudgesTheHandlerThatWasHeld(t *testing.T) {
-	for name, style := range map[string]kit.LinearStyle{"coroutine": linear.Coroutine[kit.In, kit.Out], "resumable": linear.Resumable[kit.In, kit.Out]} {
-		for _, mistaken := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/mistaken=%t", name, mistaken), func(t *testing.T) {
-				completed := 0
-				tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
-					c.OnComplete(func(context.Context) { completed++ })
-					for _, key := range []string{"q", "r"} {
-						if _, err := linear.Ask(ctx, c, kit.Text(key)); err != nil {
-							return kit.Out{}, err
-						}
-					}
-					if mistaken {
-						_, _ = mrtr.Answer(c, mrtr.Elicit[string]("r", "In other words?"))
-					}
-					return kit.Out{Plan: "done"}, nil
-				}))
-				last := tool.Answer(tool.Answer(tool.Begin(), "x"), "y")
-				if mistaken {
-					require.Contains(t, kit.Misuse(t, last.Err).Error(), `key "r"`)
-					require.Zero(t, completed)
-					return
-				}
-				require.Equal(t, kit.Reply{Plan: "done"}, last)
-				require.Equal(t, 1, completed)
-			})
-		}
-	}
-}
-
-// Goroutines of a handler may use its call while it is held, and while it is given the next
-// round.
-func TestACallIsUsedWhileItsRoundsChange(t *testing.T) {
-	ended := make(chan struct{})
-	tool := kit.ServeTrip(t, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
-		defer close(ended)
-		goOn, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for last := 1; ; {
-				select {
-				case <-goOn:
-					return
-				default:
-					round := c.Round()
-					if round < last {
-						panic("it went back")
-					}
-					last = round
-				}
-			}
-		}()
-		defer func() { close(goOn); <-stopped }()
-		for _, key := range []string{"a", "b", "c", "d"} {
-			if _, err := linear.Ask(ctx, c, kit.Text(key)); err != nil {
-				return kit.Out{}, err
-			}
-		}
-		return kit.Out{Plan: "done"}, nil
-	}))
-	reply := tool.Begin()
-	for reply.Err == nil && reply.Plan == "" {
-		reply = tool.Answer(reply, "x")
-	}
-	require.Equal(t, kit.Reply{Plan: "done"}, reply)
-	<-ended
 }

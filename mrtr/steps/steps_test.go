@@ -225,15 +225,3 @@ func TestStepsBuildRefuses(t *testing.T) {
 		})
 	}
 }
-
-// A style that was built does not change with its list.
-func TestStepsAreBuiltForGood(t *testing.T) {
-	var did kit.Deeds
-	var list kit.Steps
-	steps.Do(&list, "d", kit.Does("d", &did, 1))
-	list.End(kit.End("first"))
-	style := kit.Build(t, &list)
-	steps.Do(&list, "e", kit.Does("e", &did, 1))
-	require.Equal(t, "first", kit.ServeTrip(t, style).Begin().Plan)
-	require.Zero(t, did.Count("do e"))
-}

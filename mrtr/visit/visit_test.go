@@ -24,41 +24,6 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// The id is the same in every round, other calls and other keys have others, and
-// a legacy client is sent it.
-func TestAnElicitationIDNamesAVisitInAllRounds(t *testing.T) {
-	for name, opts := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
-		t.Run(name, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, nil)
-			var ids []string
-			client := kit.Connect(t, kit.ServeTool(rt, kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
-				c := s.Call
-				id := c.ElicitationID("visit")
-				require.NotEqual(t, id, c.ElicitationID("other"))
-				ids = append(ids, id)
-				q := mrtr.ElicitURL("visit", "Go there.", "https://example.com/?visit="+id)
-				kit.Ask(s, q)
-				return kit.Output{Said: "done"}, nil
-			}), nil), opts)
-			kit.Said(t, kit.Call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
-			kit.Said(t, kit.Call(t, client, wire.Answers{"visit": wire.Accept(nil), "elicitation/create": wire.Accept(nil)}), "done")
-			require.Len(t, ids, 4)
-			require.Equal(t, ids[0], ids[1])
-			require.Equal(t, ids[2], ids[3])
-			require.NotEqual(t, ids[0], ids[2])
-			sent := ""
-			for _, m := range client.Messages() {
-				sent += string(m.JSON)
-			}
-			if name == "legacy" {
-				require.Contains(t, sent, `"elicitationId":"`+ids[0]+`"`)
-			} else {
-				require.NotContains(t, sent, "elicitationId")
-			}
-		})
-	}
-}
-
 // inCall runs a function in the handler of a call.
 func inCall(t *testing.T, f func(ctx context.Context, c *mrtr.Call)) {
 	t.Helper()
@@ -153,27 +118,6 @@ func TestVisits(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			_, err = wait("c")
 			require.ErrorIs(t, err, visit.ErrNoVisit, "it is too old, and done")
-		})
-	})
-}
-
-// A handler that is entered again begins its visits again, which may be done by then.
-func TestAVisitThatBeginsAgainKeepsItsValue(t *testing.T) {
-	eachKindOfVisits(t, func(t *testing.T, visits *visit.Visits[string]) {
-		inCall(t, func(ctx context.Context, c *mrtr.Call) {
-			id, err := visits.Begin(ctx, c, "visit")
-			require.NoError(t, err)
-			require.NoError(t, visits.Done(ctx, id, "", "done"))
-			again, err := visits.Begin(ctx, c, "visit")
-			require.NoError(t, err)
-			require.Equal(t, id, again)
-			ended, end := context.WithCancel(t.Context())
-			end()
-			for range 50 { // it came first, whatever select takes
-				value, err := visits.Wait(ended, c, "visit")
-				require.NoError(t, err)
-				require.Equal(t, "done", value)
-			}
 		})
 	})
 }
@@ -330,17 +274,6 @@ func TestAVisitIsDoneAtAnotherInstance(t *testing.T) {
 			require.NotContains(t, string(record), "receipt", "the record is sealed")
 		})
 	}
-}
-
-// Its user begins again, so the error is no fault.
-func TestAVisitThatIsNotKnownIsExpected(t *testing.T) {
-	var e interface {
-		ToolErrorType() string
-		ToolErrorExpected() bool
-	}
-	require.ErrorAs(t, visit.ErrNoVisit, &e)
-	require.Equal(t, "no_visit", e.ToolErrorType())
-	require.True(t, e.ToolErrorExpected())
 }
 
 const visited = "notifications/elicitation/complete"

@@ -172,3 +172,17 @@ func (s *lateFirst) Create(ctx context.Context, key store.Key, value []byte, ttl
 	time.AfterFunc(100*time.Millisecond, func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) })
 	return 0, errSilence
 }
+
+// A holder that was silent, and cannot tell whether its last write was done, does not write
+// over the record of the one that took over.
+func TestAHolderThatWakesUpLeavesTheTurnToAnother(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, _ *claim.Table, turn claim.Turn) {
+		silent := newTable(t, s)
+		held := takes(t, silent, turn)
+		silent.Close() // its signs of life end, and fail
+		next := takes(t, newTable(t, s), turn)
+		require.ErrorIs(t, held.Note(t.Context(), pay), claim.ErrFenced)
+		require.ErrorIs(t, held.Finish(t.Context(), nil), claim.ErrFenced)
+		require.NoError(t, next.Finish(t.Context(), nil))
+	})
+}
