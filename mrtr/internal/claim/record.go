@@ -119,7 +119,10 @@ func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Rev
 	return r, at, err
 }
 
-var errOtherRelease = errors.New("the record was written by another release")
+var (
+	errUnreadable   = errors.New("the record does not open")
+	errOtherRelease = fmt.Errorf("%w: it was written by another release", errUnreadable)
+)
 
 // read reads a record and opens it.
 func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store.Revision, _ error) {
@@ -139,7 +142,7 @@ func (t *Table) open(key store.Key, value []byte) ([]byte, error) {
 	}
 	record, err := t.Sealer.Open(key.Name, value)
 	if err != nil {
-		err = fmt.Errorf("the record does not open: %w", err)
+		err = fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return record, err
 }

@@ -276,6 +276,10 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
+		case errors.Is(err, errUnreadable) && h.turn.Over != nil: // nobody can join that call any more
+			return t.takeOver(ctx, h, &record{status: done}, at)
+		case errors.Is(err, errUnreadable) && h.turn.Call != "":
+			return answer, false, nil // it had the same key, and its end is not known
 		case err != nil:
 			return answer, false, err
 		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
