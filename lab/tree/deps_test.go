@@ -84,7 +84,7 @@ var importStair = []struct {
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever style it has"},
-	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
+	{"serve", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "mrtr/given", "mrtr/linear", "mrtr/steps", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},

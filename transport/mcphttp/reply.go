@@ -2,6 +2,7 @@ package mcphttp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"maps"
@@ -38,9 +39,9 @@ type reply struct {
 
 	begins bool // it may begin with a heartbeat
 	batch  bool // of calls; set before the first write
-	// turnedAway, if set, says that another instance may take the request. Whoever passes
-	// requests on learns that from the status.
-	turnedAway func() bool
+	// status, if set, is that of a refusal, which whoever passes requests on, or logs in, learns
+	// from the status; 0 if there is none. It adds to the header.
+	status func(http.Header) int
 
 	// All guarded by mu.
 	mu    sync.Mutex
@@ -92,9 +93,8 @@ func (p *reply) writeHeader(status int) {
 		return
 	}
 	p.phase = plain
-	if p.turnedAway != nil && p.turnedAway() {
-		status = http.StatusServiceUnavailable
-		inflight.Refuse(p.header)
+	if p.status != nil {
+		status = cmp.Or(p.status(p.header), status)
 	}
 	if status == http.StatusOK && strings.HasPrefix(p.header.Get("Content-Type"), "text/event-stream") {
 		p.phase = streaming

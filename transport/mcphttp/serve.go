@@ -260,8 +260,8 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || session)
 	defer p.end()
 	p.batch = calls > 1
-	if !p.batch && !session {
-		p.turnedAway = posted.turnedAway
+	if !p.batch {
+		p.status = func(h http.Header) int { return posted.status(h, session) }
 	}
 	if ctx.Err() == nil { // go-sdk would begin some calls of a client that is gone, and not others
 		serve(p, r.WithContext(ctx))
