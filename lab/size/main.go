@@ -40,6 +40,7 @@ var rooms = []room{
 	{"otelmrtr", 650, 565},
 	{"tasks", 2000, 2700},
 	{"serve", 515, 725},
+	{"relay", 250, 365},
 	{"transport", 6730, 5175},
 	{"boundary", 5600, 4850},
 	{"boundary/gate", 900, 1020},
@@ -48,15 +49,15 @@ var rooms = []room{
 	sized("examples", 500),
 	sized("internal", 3990),
 	{"prove", 14_640, 5650},
-	{"lab", 8620, 9360},
+	{"lab", 8625, 9590},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 74_160
-	tests = 61_600
-	files = 975
+	code  = 74_410
+	tests = 62_200
+	files = 985
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 585
 )

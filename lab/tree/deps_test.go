@@ -76,6 +76,7 @@ var importStair = []struct {
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},
 	{"mrtr/given", []string{"mrtr"}, "a style needs the engine alone"},
+	{"relay", []string{gosdk, "mrtr"}, "it proves that a style needs nothing that is internal"},
 	{"mrtr/internal/shop", []string{gosdk, "mrtr"}, "the examples of the styles call one tool"},
 	{"mrtr/linear", []string{"mrtr", "mrtr/internal/weight", "sse/era"}, "a style needs the engine alone"},
 	{"mrtr/durable", []string{gosdk, "mrtr", "mrtr/internal/claim", "internal/callerror", "internal/usage", "statecodec", "store"}, "who runs a round is decided outside the engine, and without knowing any style"},
