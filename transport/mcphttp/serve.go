@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
@@ -132,7 +133,9 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			writeRefusal(w, idOf(raw), why)
 			return
 		}
-		h.admit(w, r, raw, calls, h.listening, through(h.stateless))
+		h.admit(w, r, raw, calls, h.listening, func(p *reply, r *http.Request) {
+			h.stateless.ServeHTTP(p, r.WithContext(rendezvous.WithStream(r.Context(), &stream{p, raw})))
+		})
 		return
 	}
 	h.work(w, r, raw, calls, through(h.stateless))
