@@ -159,7 +159,7 @@ func (src reader) handler(f *ast.FuncDecl, engine string) (handler, error) {
 func given(last ast.Stmt) (is bool) {
 	ast.Inspect(last, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		is = is || ok && strings.HasPrefix(weather.Called(call), "Given")
+		is = is || ok && strings.HasPrefix(weather.Called(call), "Handler")
 		return !is
 	})
 	return is
@@ -172,7 +172,7 @@ func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
 		if !ok || err != nil || len(call.Args) == 0 {
 			return err == nil
 		}
-		if weather.Called(call) == "AskQuestion" { // it has no function: the engine asks at this line
+		if weather.Called(call) == "Always" { // it has no function: the engine asks at this line
 			var p part
 			p, err = src.fixedStep(call)
 			h.parts = append(h.parts, p)
