@@ -287,17 +287,21 @@ func TestAListenerOutlivesAnInstance(t *testing.T) {
 		}
 		id := p.first.call().TaskID
 		asked := p.poll(t, id)
-		var told []string
-		second := &ear{ids: []string{id}, read: func(state string) { told = append(told, state) }}
+		told := make(chan string, 9)
+		second := &ear{ids: []string{id}, read: func(state string) { told <- state }}
 		over := second.listens(t, p.survivor)
 		synctest.Wait()
-		p.first.answer(asked) // and dies at work
-		for len(told) == 0 || told[len(told)-1] != "input_required meal-2" {
-			time.Sleep(time.Second) // nobody polls
+		p.first.answer(asked)                                // and dies at work
+		for state := ""; state != "input_required meal-2"; { // nobody polls
+			state = <-told
 		}
 		p.second.update(id, map[string]any{"meal-2": accept("meal", "fish")})
 		<-over
-		require.Equal(t, "completed ", told[len(told)-1])
+		close(told)
+		last := ""
+		for last = range told {
+		}
+		require.Equal(t, "completed ", last)
 		close(dies)
 		require.Equal(t, "hold ticket", p.did.all())
 	})
