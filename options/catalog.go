@@ -18,8 +18,11 @@ type Option struct {
 	Name   string
 	Axis   Axis   // the question that the style answers
 	Lesson string // one line for tables and tool descriptions
-	New    func(rt *mrtr.Runtime, audit *Audit) Handler
+	New    New
 }
+
+// New makes the handler of a style.
+type New = func(rt *mrtr.Runtime, card *Card) Handler
 
 // Tool is the name under which the option is served: weather_NAME.
 func (o Option) Tool() string { return "weather_" + o.Name }

@@ -30,11 +30,11 @@ func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
-// With a store a retry that is sent again gets its result, and writes no audit line.
+// With a store a retry that is sent again gets its result, and charges nothing.
 func TestServeRemembersRounds(t *testing.T) {
 	for _, c := range []struct {
-		args   []string
-		audits int
+		args    []string
+		charges int
 	}{{nil, 2}, {[]string{"-store", "memory"}, 1}} {
 		s := serveHTTPOnAnyPort(t, nil, c.args...)
 		client := s.client(nil)
@@ -49,8 +49,8 @@ func TestServeRemembersRounds(t *testing.T) {
 			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
 		}
 		s.stops(syscall.SIGTERM)
-		require.Contains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits))
-		require.NotContains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits+1))
+		require.Contains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges))
+		require.NotContains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges+1))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestServeSaysWhereAndHow(t *testing.T) {
 		require.NoError(t, err)
 		banner += line
 	}
-	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/audits  ", "a page"} {
+	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/charges  ", "a page"} {
 		require.Contains(t, banner, want)
 	}
 	s.stops(syscall.SIGINT)

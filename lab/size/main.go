@@ -30,7 +30,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
 	{"options", 875, 520},
-	{"options/contract", 930, 670},
+	{"options/contract", 860, 670},
 	{"mrtr", 14_950, 21_100},
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1600),
@@ -45,7 +45,7 @@ var rooms = []room{
 	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
 	sized("cmd/weather-demo", 3900),
-	sized("examples", 500),
+	sized("examples", 510),
 	sized("internal", 3990),
 	{"prove", 14_640, 5650},
 	{"lab", 8620, 9310},

@@ -30,7 +30,7 @@ type event struct {
 	Duration   int64    `json:"duration_us,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
 	ErrorType  string   `json:"error_type,omitempty"`
-	Text       string   `json:"text,omitempty"` // of an audit line
+	Text       string   `json:"text,omitempty"` // of a charge
 	File       string   `json:"file,omitempty"` // where it was written
 	Line       int      `json:"line,omitempty"`
 }
@@ -107,12 +107,12 @@ func (w watcher) Observe(_ context.Context, e observe.Event) {
 	})
 }
 
-// audited takes an audit line, and finds the line of the source that wrote it.
-func (w watcher) audited(text string) {
+// charged takes the line of a charge, and finds the line of the source that wrote it.
+func (w watcher) charged(text string) {
 	if w.silent.Load() {
 		return
 	}
-	e := event{Instance: w.instance, Kind: "audit", Text: text}
+	e := event{Instance: w.instance, Kind: "charge", Text: text}
 	e.File, e.Line = writtenAt()
 	w.to.add(e)
 }

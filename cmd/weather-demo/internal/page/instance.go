@@ -89,10 +89,10 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if st.rt, err = mrtr.New(o); err != nil {
 		return nil, err
 	}
-	audit := &options.Audit{Out: watch.audited}
+	card := &options.Card{Out: watch.charged}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, audit))
+		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, card))
 	}
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err

@@ -24,9 +24,9 @@ class App {
 	}
 
 	// style is one without a charge where there is none with it.
-	style(name, charging = false) {
+	style(name, late = false) {
 		const all = this.styles.filter((s) => s.name === name);
-		return all.find((s) => s.charging === charging) ?? all[0];
+		return all.find((s) => s.late === late) ?? all[0];
 	}
 
 	go(hash) {
@@ -37,13 +37,13 @@ class App {
 	// play opens a call in Play, from another view.
 	play(choice) {
 		this.views.play.met = true;
-		this.views.play.choose({ resumes: false, charging: false, ...choice });
+		this.views.play.choose({ resumes: false, late: false, ...choice });
 		this.go("play");
 	}
 
 	// attack opens an attack, from another view.
 	attack(style, id) {
-		this.views.attack.choose({ style, charging: style.charging, attack: attacks.find((a) => a.id === id) });
+		this.views.attack.choose({ style, late: style.late, attack: attacks.find((a) => a.id === id) });
 		this.go("attack");
 	}
 

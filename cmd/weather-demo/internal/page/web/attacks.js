@@ -3,7 +3,7 @@
 
 import { changeOneByte } from "./bench.js";
 import { usual } from "./call.js";
-import { Name, askedWith, effectOf, name, told } from "./words.js";
+import { Name, askedWith, name, told } from "./words.js";
 
 // onSecond is an attack by the second request: change returns what is sent
 // instead of its parameters, and how.
@@ -123,7 +123,7 @@ const since = (story) => story.items.slice(story.items.findIndex((i) => i.kind =
 export function verdictOf(story) {
 	const items = since(story);
 	const before = story.marked;
-	const after = story.audits.length;
+	const after = story.charges.length;
 	const done = items.filter((i) => i.title === "complete").length;
 	const stamped = (label) => items.some((i) => i.kind === "stamp" && i.label === label);
 	const [label, tone] = after > before && after > 1 ? [after === 2 ? "effect twice" : `effect ${after} times`, "effect"]
@@ -143,21 +143,20 @@ const handedOver = (items) => items.find((i) => i.kind === "run" && !items.some(
 // outcome says what happened: how, with every refusal in the server's words, and what the
 // effect counts.
 export function outcome(attack, story, { label, before, after }, store) {
-	return `${how(attack, story, label, store)}${told(since(story))} ${story.style.charging ? "Charges" : "Audit lines"}: ${before} before the attack, ${after} now.`;
+	return `${how(attack, story, label, store)}${told(since(story))} Charges: ${before} before the attack, ${after} now.`;
 }
 
 function how({ id, why }, story, label, store) {
 	const { style, items: all } = story;
-	const effect = effectOf(style);
-	const items = since(story);
+		const items = since(story);
 	const runs = items.filter((i) => i.kind === "run");
 	const [a, b] = [...new Set(runs.map((r) => r.instance))];
 	const stored = items.find((i) => i.label === "stored");
 	const handed = handedOver(items);
 	const holder = all.findLast((i) => i.kind === "gap" && i.holds === "handler" && !items.includes(i));
 	if (label.startsWith("effect")) {
-		if (style.group === "exhibit") return `The ${effect} stands above a question, so it runs in each round.`;
-		return `The state that was sent was sealed before the ${effect}, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
+		if (style.group === "exhibit") return `The charge stands above a question, so it runs in each round.`;
+		return `The state that was sent was sealed before the charge, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
 	}
 	if (handed && stored) return `${Name(handed.instance)} holds the handler. It ran the round, which came to it through the store, and ${name(stored.instance)} sent the result.`;
 	if (label === "stored result") return `The store remembers this round. ${a ? `${Name(a)} ran it, and ${name(stored.instance)} sent the same result` : `${Name(stored.instance)} sends the same result again`} without entering a handler.`;
@@ -169,5 +168,5 @@ function how({ id, why }, story, label, store) {
 	if (label === "asked again") return `${why} ${askedWith(items)}`;
 	if (label === "refused" || !["completes", "error result"].includes(label)) return why;
 	if (why && holder) return `${Name(a)} does not hold the handler, so it ran the function again from its top, with what had happened replayed from the state.`;
-	return why ?? `The state says that the ${effect} has happened, so it did not run again. That is only because this tool has no effect in its last round: charge the card there, and it happens twice.`;
+	return why ?? `The state says that the charge has happened, so it did not run again. That is only because this tool has no effect in its last round: charge the card there, and it happens twice.`;
 }

@@ -1,7 +1,7 @@
 // Play: a person makes one call, answers its questions, and may kill, open and
 // change on the way.
 
-import { chargeSwitch } from "./attack.js";
+import { lateSwitch } from "./attack.js";
 import { changeOneByte } from "./bench.js";
 import { Call } from "./call.js";
 import { ConnectionLost } from "./client.js";
@@ -18,7 +18,7 @@ export class Play {
 	constructor(app) {
 		this.app = app;
 		this.stage = new Stage((now) => app.draw(now));
-		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false, charging: false };
+		this.choice = { style: "native", place: "Lisbon", legacy: false, resumes: false, late: false };
 		// Of the tour.
 		this.step = 0;
 		// Whether styles and eras have come up, which say nothing to who has not called.
@@ -29,8 +29,8 @@ export class Play {
 	}
 
 	get style() {
-		const { style, resumes, charging } = this.choice;
-		return this.app.style(style === "coroutine" && resumes ? "resumable" : style, charging);
+		const { style, resumes, late } = this.choice;
+		return this.app.style(style === "coroutine" && resumes ? "resumable" : style, late);
 	}
 
 	startOver() {
@@ -54,7 +54,7 @@ export class Play {
 	// take presets a step of the tour.
 	take(step) {
 		this.met ||= step > 0;
-		this.choose({ legacy: false, resumes: false, charging: false, ...words.tour[step].preset }, step);
+		this.choose({ legacy: false, resumes: false, late: false, ...words.tour[step].preset }, step);
 	}
 
 	async call() {
@@ -182,10 +182,10 @@ export class Play {
 			places[choice.place] && h("p.lesson", places[choice.place]),
 			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))),
 			h("details", { open: this.met }, h("summary", "Other ways to write it, and a legacy client"), h("fieldset.styles", h("legend", "The tool is written in style"),
-				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable" && !s.charging).map(tile), choice.style, (style) => this.choose({ style }))),
+				words.groups.map(([group, title]) => radios(`tiles.of-${group}`, title, "style", this.app.styles.filter((s) => s.group === group && s.name !== "resumable" && !s.late).map(tile), choice.style, (style) => this.choose({ style }))),
 				h("p.lesson", this.style.lesson),
 				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay if the handler is gone"),
-				this.app.style(choice.style, true).charging && chargeSwitch(choice.charging, (charging) => this.choose({ charging }))),
+				this.app.style(choice.style, true).late && lateSwitch(choice.late, (late) => this.choose({ late }))),
 			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["legacy", "legacy, 2025-11-25"]], choice.legacy ? "legacy" : "modern", (era) => this.choose({ legacy: era === "legacy" }))));
 	}
 
@@ -248,7 +248,7 @@ export class Play {
 		const next = this.done.has(this.step) && (words.tour[to] ?? { title: "Now try to break it", hash: "attack" });
 		const leave = (change) => () => this.choose(change);
 		const more = [
-			choice.style !== "naive" && ["Put the audit above the question", "Style naive: the same tool, one line moved.", leave({ style: "naive" })],
+			choice.style !== "naive" && ["Put the charge above the question", "Style naive: the same tool, one line moved.", leave({ style: "naive" })],
 			!choice.legacy && ["Send the last answer again", "As a network does, or a second click.", () => app.attack(this.style, "resend")],
 			!choice.legacy && ["Call it as a legacy client", "One request, and the server waits.", leave({ legacy: true })],
 			["Compare two styles", "What differs in the code, and on the wire.", () => app.go("compare")],

@@ -3,7 +3,7 @@
 
 import { h, quiet, sr } from "./dom.js";
 
-const asking = /(mrtr\.(?:Answer|Need|Once|Ask\w*)|\w+\.AskOver|audit\.Record|card\.Charge)\b/;
+const asking = /(mrtr\.(?:Answer|Need|Once|Ask\w*)|\w+\.AskOver|card\.Charge)\b/;
 
 // code sets the calls that ask or have an effect semibold. Nothing else is
 // coloured: the page's colours have other meanings.

@@ -16,10 +16,7 @@ export function told(items) {
 }
 
 // counted is what the tool's effect counts now.
-export const counted = ({ audits, style }) => ` ${style.charging ? "Charges" : "Audit lines"}: ${audits.length}.`;
-
-// effectOf names the effect.
-export const effectOf = ({ charging }) => (charging ? "charge" : "audit");
+export const counted = ({ charges }) => ` Charges: ${charges.length}.`;
 
 export const tour = [
 	{ title: "Answer a question", preset: { style: "native", place: "Lisbon" }, caption: "Press Call. The tool will need to know which units you want, and it cannot wait for you." },
@@ -103,7 +100,7 @@ export function ended(story) {
 	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered.${told(round)}`;
 	if (result.result.isError) return failed(story, round) + told(round) + counted(story);
 	if (story.legacy) return legacyEnd(story) + counted(story);
-	if (story.audits.length > 1) return `Line ${story.audits[0].line} has the effect above a question. Each round starts from the top, so it ran again.${counted(story)}`;
+	if (story.charges.length > 1) return `Line ${story.charges[0].line} has the effect above a question. Each round starts from the top, so it ran again.${counted(story)}`;
 	const other = facts.asker !== facts.answered ? `${Name(facts.answered)} finished a call that it had never seen. ` : "";
 	return `${other}Your answer went out as request ${requests}. ${lastRound(story, last)}${counted(story)}`;
 }
@@ -132,8 +129,8 @@ function failed({ asked: keys, facts, action }, round) {
 	return `${keys.length ? "The tool failed" : "The tool failed before it asked anything"}. Its error is a result that the model can read.`;
 }
 
-function legacyEnd({ entries, handler, audits }) {
+function legacyEnd({ entries, handler, charges }) {
 	const entered = `One request from first to last. ${["Steps", "Given"].includes(handler.engine) ? "Functions of the handler were" : "The handler was"} entered ${times(entries)}`;
-	if (audits.length > 1) return `${entered}, past an effect that stands above its question.`;
+	if (charges.length > 1) return `${entered}, past an effect that stands above its question.`;
 	return `${entered}${entries > 1 ? " in it, and the client saw none of that." : ", and waited on the server until you answered."}`;
 }
