@@ -185,7 +185,7 @@ var styles = []string{
 // the second keeps its text in every style; with these a hint names the effects.
 var between = map[string]bool{"once": true, "steps": true, "coroutine": true, "journal": true}
 
-const chargeWasDone = "\n\"charge\" was done: do not call the tool again without checking."
+const chargeWasDone = " \"charge\" was done: do not call the tool again without checking."
 
 var (
 	place = elicitation{"Which Springfield?", []string{"place"}}

@@ -66,6 +66,31 @@ func TestAStreamMadeAnewIsAnotherEpoch(t *testing.T) {
 	})
 }
 
+// However many open a store that is not there, the stream is made and finished once.
+func TestManyMakeOneStream(t *testing.T) {
+	nc := connect(t, runServer(t, &server.Options{}).ClientURL())
+	for try := range 5 {
+		epochs := make(chan string, 16)
+		for range cap(epochs) {
+			go func() {
+				epoch := ""
+				s, err := natsstore.Open(t.Context(), nc, &natsstore.Options{Stream: fmt.Sprint("S", try)})
+				if err == nil {
+					epoch, err = s.Epoch(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				epochs <- epoch
+			}()
+		}
+		one := <-epochs
+		for range cap(epochs) - 1 {
+			require.Equal(t, one, <-epochs)
+		}
+	}
+}
+
 func TestStreamCannotBePurged(t *testing.T) {
 	srv := runServer(t, &server.Options{})
 	nc := connect(t, srv.ClientURL())
