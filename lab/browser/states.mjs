@@ -76,6 +76,15 @@ export const states = {
     },
   },
   legacy: { hash: "tour-6", reach: done },
+  "response-lost": {
+    hash: "tour-7",
+    reach: async (page) => {
+      await question(page);
+      await page.getByLabel("lose the response").check();
+      await press(page, "Answer");
+      await page.getByRole("button", { name: "Send the same request again" }).waitFor();
+    },
+  },
   // These come over a line that is cut.
   lost: {
     line: true,

@@ -90,15 +90,19 @@ type watcher struct {
 	instance string
 	to       *events
 	silent   *atomic.Bool
+	entered  atomic.Value // the id of the call whose handler was entered last
 }
 
 // Observe implements [observe.Observer].
-func (w watcher) Observe(_ context.Context, e observe.Event) {
+func (w *watcher) Observe(_ context.Context, e observe.Event) {
 	if w.silent.Load() {
 		return
 	}
 	if !slices.Contains(drawn, e.Kind) {
 		return
+	}
+	if e.Kind == observe.HandlerEntered {
+		w.entered.Store(e.Call)
 	}
 	w.to.add(event{
 		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
@@ -107,12 +111,14 @@ func (w watcher) Observe(_ context.Context, e observe.Event) {
 	})
 }
 
-// charged takes the line of a charge, and finds the line of the source that wrote it.
-func (w watcher) charged(text string) {
+// charged takes the line of a charge, and finds the line of the source that made it, and
+// the call.
+func (w *watcher) charged(text string) {
 	if w.silent.Load() {
 		return
 	}
 	e := event{Instance: w.instance, Kind: "charge", Text: text}
+	e.Call, _ = w.entered.Load().(string)
 	e.File, e.Line = writtenAt()
 	w.to.add(e)
 }

@@ -23,8 +23,9 @@ export class Attack {
 		this.stage.reset(new Story({ style: this.style }), null, "");
 	}
 
+	// Every style, with its charge in the last round where it can be moved there.
 	get styles() {
-		return this.app.styles.filter((s) => s.late === this.late);
+		return this.app.styles.filter((s) => !s.late).map((s) => this.app.style(s.name, this.late));
 	}
 
 	async open(again) {
@@ -133,7 +134,7 @@ export class Attack {
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
 			styleSelect(this.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
 			lateSwitch(this.late, (late) => this.choose({ late })),
-			radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
+			storeSwitch(this.store, (store) => this.choose({ store })),
 			h("ul.attacks", attacks.map(row)));
 	}
 
@@ -153,6 +154,9 @@ export class Attack {
 // lateSwitch moves the charge into the last round.
 export const lateSwitch = (checked, choose) => h("label.switch", { key: "late" },
 	h("input", { type: "checkbox", name: "late", checked, onchange: (e) => choose(e.target.checked) }), "charge in the last round");
+
+// storeSwitch lets the server remember its rounds.
+export const storeSwitch = (on, choose) => radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], on ? "on" : "off", (value) => choose(value === "on"));
 
 // styleSelect offers the styles by name, in their groups.
 export const styleSelect = (styles, value, choose, props) => h("select", { onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },

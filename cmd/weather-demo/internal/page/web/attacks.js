@@ -91,6 +91,12 @@ export const attacks = [
 		},
 	},
 	{
+		id: "key", title: "Another key", reason: "A server was started without the keys of the one that asked.",
+		naive: "keeps its calls in memory, or does not seal, hides that its instances are not one.",
+		why: "The state was sealed with a key that this server does not have, so it does not open, and the handler is not entered.",
+		run: onSecond("a server with another key", () => [undefined, { other: true, warning: "to another key" }, "b"]),
+	},
+	{
 		id: "other", title: "Answer on instance B", reason: "A load balancer sends the second round elsewhere.",
 		naive: "keeps the call in memory never heard of it.",
 		why: "B has the key, opens the state, and finishes a call that it had never seen.",
@@ -130,15 +136,11 @@ export function verdictOf(story) {
 		: done === 1 && items.filter((i) => i.from === "server").length === 2 ? ["one wins", "fine"]
 		: stamped("not here") ? ["handler gone", "refusal"]
 		: stamped("refused") ? ["refused", "refusal"]
-		: stamped("stored") && !handedOver(items) ? ["stored result", "stored"]
+		: stamped("stored") ? ["stored result", "stored"]
 		: stamped("asks again") ? ["asked again", "fine"]
 		: done ? ["completes", "fine"] : ["error result", "refusal"];
 	return { label, tone, before, after };
 }
-
-// handedOver finds the run of an instance that another one had asked for it, through the
-// store, and answered for.
-const handedOver = (items) => items.find((i) => i.kind === "run" && !items.some((m) => m.from === "server" && m.instance === i.instance));
 
 // outcome says what happened: how, with every refusal in the server's words, and what the
 // effect counts.
@@ -148,17 +150,15 @@ export function outcome(attack, story, { label, before, after }, store) {
 
 function how({ id, why }, story, label, store) {
 	const { style, items: all } = story;
-		const items = since(story);
+	const items = since(story);
 	const runs = items.filter((i) => i.kind === "run");
 	const [a, b] = [...new Set(runs.map((r) => r.instance))];
 	const stored = items.find((i) => i.label === "stored");
-	const handed = handedOver(items);
 	const holder = all.findLast((i) => i.kind === "gap" && i.holds === "handler" && !items.includes(i));
 	if (label.startsWith("effect")) {
 		if (style.group === "exhibit") return `The charge stands above a question, so it runs in each round.`;
 		return `The state that was sent was sealed before the charge, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
 	}
-	if (handed && stored) return `${Name(handed.instance)} holds the handler. It ran the round, which came to it through the store, and ${name(stored.instance)} sent the result.`;
 	if (label === "stored result") return `The store remembers this round. ${a ? `${Name(a)} ran it, and ${name(stored.instance)} sent the same result` : `${Name(stored.instance)} sends the same result again`} without entering a handler.`;
 	if (label === "handler gone") {
 		return { kill: "The handler died with instance A, and instance B has nothing to wake.", other: "Instance A holds the handler, and instance B has nothing to wake." }[id] ?? "The handler that this state names has gone on and is not there any more.";
@@ -168,5 +168,5 @@ function how({ id, why }, story, label, store) {
 	if (label === "asked again") return `${why} ${askedWith(items)}`;
 	if (label === "refused" || !["completes", "error result"].includes(label)) return why;
 	if (why && holder) return `${Name(a)} does not hold the handler, so it ran the function again from its top, with what had happened replayed from the state.`;
-	return why ?? `The state says that the charge has happened, so it did not run again. That is only because this tool has no effect in its last round: charge the card there, and it happens twice.`;
+	return why ?? `The state says that the charge has happened, so it did not run again. That is only because it charges before its last round: charge in the last one, and it happens twice.`;
 }

@@ -139,7 +139,7 @@ export class Stage {
 	}
 
 	// wire draws the lanes and the caption.
-	wire(width, killable, kill) {
+	wire(width, { killable, kill, todo } = {}) {
 		const g = geometry(width);
 		const { story } = this;
 		const lane = (i) => {
@@ -151,7 +151,7 @@ export class Stage {
 		return h("section.wire", { key: "wire", "aria-label": "The wire" },
 			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
-			h("p.caption", { "aria-live": "polite", seen: story }, this.caption));
+			h("div.says", h("p.caption", { "aria-live": "polite", seen: story }, this.caption), todo && h("p.todo", todo)));
 	}
 
 	#says(instance) {

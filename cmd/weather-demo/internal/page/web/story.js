@@ -28,13 +28,23 @@ export class Story {
 		this.result = null;
 		// How many charges there were when an attack began.
 		this.marked = null;
-		// What the user did: killed, opened, changed; and who asked, who was answered.
+		// What the user did: killed, opened, changed, resent; and who asked, who was answered.
 		this.facts = {};
 		// Where a handler stopped and is held: instance, part, statement.
 		this.held = null;
 		this.inbox = [];
 		// Lines that ran before.
 		this.passed = new Set();
+	}
+
+	// kept is the story as it outlives a reload.
+	get kept() {
+		const { style, handler, inbox, passed, ...rest } = this;
+		return { ...rest, passed: [...passed] };
+	}
+
+	static restored({ passed, ...rest }, style) {
+		return Object.assign(new Story({ ...rest, style }), rest, { passed: new Set(passed) });
 	}
 
 	// watcher takes down the messages of a connection to this instance.
@@ -54,6 +64,8 @@ export class Story {
 			if (reply || own.length) await this.#ran(instance, own, reply);
 		}
 		for (const m of received) this.#received(m);
+		if (this.losing) this.items.push({ kind: "rule", label: "the response is lost" });
+		this.losing = false;
 	}
 
 	rule(label) {
@@ -66,6 +78,12 @@ export class Story {
 		gap.killed = true;
 		if (this.held?.instance === instance) this.held = null;
 		this.facts.killed = instance;
+	}
+
+	// lose drops the responses that came in: the network did.
+	lose() {
+		this.inbox = this.inbox.filter((m) => m.sent);
+		this.losing = true;
 	}
 
 	// cut ends a call whose connection was lost. What was sent is drawn; whether it
