@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Coroutine is style H: linear code, held where it asks.
 func Coroutine(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)

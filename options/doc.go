@@ -3,7 +3,7 @@
 // ask for the units, charge the card, and report the weather. A file holds one
 // function and nothing else, so plain diff of two files shows two styles:
 //
-//	diff native.go landmine/naive.go   the landmine: one line moves up
+//	diff native.go naive.go            the landmine: one line moves up
 //	diff native.go once.go             the same line, in Once
 //	diff native.go sse_shim.go         a bridge around it
 //	diff native.go version_branch.go   a branch for legacy clients
@@ -33,7 +33,7 @@
 //
 // A client cannot tell the styles apart: invariant_test.go at the top of the
 // module checks that, and that the card is charged once. Start with native.go.
-// Package landmine holds two ways to get it wrong. docs/styles.md compares the
+// naive.go and package landmine hold two ways to get it wrong. docs/styles.md compares the
 // styles, with what each costs, and says which one to take.
 //
 // basic.go and multiround.go are the two smallest handlers that ask at all.

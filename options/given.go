@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/given"
 )
 
-// Given is style K: a function for each answer, and a handler that is entered once.
 func Given(rt *mrtr.Runtime, card *Card) Handler {
 	place := given.Question("place", func(_ context.Context, q Query) (mrtr.Question[string], error) {
 		return WhichPlace(q.Location)

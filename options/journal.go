@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Journal is style J: the linear code of H, run again and replayed.
 func Journal(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)

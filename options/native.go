@@ -6,7 +6,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Native is style E: guards, and the charge below the last one.
 func Native(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)

@@ -6,7 +6,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Once is style F: guards, and the charge above one of them, in mrtr.Once.
 func Once(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)

@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Resumable is style HJ: the linear code of H, held, and replayed if it is gone.
 func Resumable(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)

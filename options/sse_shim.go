@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/sse"
 )
 
-// SSEShim is style A: guards, in an sse.Bridge that asks legacy clients.
 func SSEShim(rt *mrtr.Runtime, card *Card) Handler {
 	return sse.Bridge(mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)

@@ -7,7 +7,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
-// Steps is style G: named steps, and the charge is one of them.
 func Steps(rt *mrtr.Runtime, card *Card) Handler {
 	var b steps.List[Query, Report]
 	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[Query]) (mrtr.Question[string], error) {

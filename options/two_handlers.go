@@ -6,7 +6,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// TwoHandlers is style D: guards, and another handler that waits for legacy clients.
 func TwoHandlers(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)

@@ -6,7 +6,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// VersionBranch is style C: guards, and a branch that waits for legacy clients.
 func VersionBranch(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)

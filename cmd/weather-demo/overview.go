@@ -13,7 +13,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
-	"github.com/mrtr-go/sdk/options/landmine"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -31,7 +30,7 @@ func overview(ctx context.Context, p printer) error {
 		style       options.New
 	}{
 		{"below the last question", "options/native.go", options.Native},
-		{"above a question", "options/landmine/naive.go", landmine.Naive},
+		{"above a question", "options/naive.go", options.Naive},
 		{"above a question, in mrtr.Once", "options/once.go", options.Once},
 	} {
 		charged, err := charges(ctx, stands.style, nil, 1)

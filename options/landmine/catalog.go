@@ -7,10 +7,10 @@ import "github.com/mrtr-go/sdk/options"
 // All are the two landmines.
 var All = []options.Option{
 	{Letter: "B", Name: "await", Axis: options.SingleEffect, Lesson: "Linear code, run again with only the answers replayed.", New: Await},
-	{Letter: "N", Name: "naive", Axis: options.SingleEffect, Lesson: "Guards with an effect above one: it happens in each round.", New: Naive},
+	{Letter: "N", Name: "naive", Axis: options.SingleEffect, Lesson: "Guards with an effect above one: it happens in each round.", New: options.Naive},
 }
 
-// The names of the tool, so that diff ../native.go naive.go shows the landmine alone.
+// The names of the tool, so that a landmine reads as the styles do.
 type (
 	Card    = options.Card
 	Handler = options.Handler

@@ -1,4 +1,4 @@
-package landmine
+package options
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Naive is style N: guards, and the charge above one of them, bare. Every round charges.
 func Naive(rt *mrtr.Runtime, card *Card) Handler {
 	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
