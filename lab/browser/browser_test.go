@@ -38,7 +38,7 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 	}
 	t.Logf("%d checks, of them %d looks with axe", len(checked), looks)
-	require.Equal(t, 18*9, looks, "looks with axe: states in settings")
+	require.Equal(t, 19*9, looks, "looks with axe: states in settings")
 	require.Greater(t, len(checked), 310, "checks: each style's calls to their end, the looks, the labels in each state, and more")
 	cells := 0
 	for _, name := range []string{"attacks", "attacks with a store", "late attacks", "late attacks with a store"} {

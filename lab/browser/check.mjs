@@ -265,11 +265,11 @@ async function sendAgain(page) {
 }
 
 // The library's promise, by hand: a response is lost, and the request is sent again.
-for (const [store, charges] of [[false, 2], [true, 1]]) {
-  check(`lost/response, ${store ? "with" : "without"} a store`, {}, async (page) => {
+for (const [store, late, charges] of [[false, true, 2], [true, true, 1], [false, false, 1]]) {
+  check(`lost/response${late ? " to a charge" : ""}, ${store ? "with" : "without"} a store`, {}, async (page) => {
     await page.locator("details summary").click();
     if (store) await page.getByLabel("with a store").check({ force: true });
-    await playTo(page, { style: "once", late: true }, null);
+    await playTo(page, { style: "once", late }, null);
     await page.getByLabel("lose the response").check();
     await press(page, "Answer");
     await sendAgain(page);

@@ -7,11 +7,6 @@ const question = async (page) => {
   await call(page);
   await asked(page, /^Which/);
 };
-const second = async (page) => {
-  await question(page);
-  await press(page, "Answer");
-  await asked(page, "Which units?");
-};
 const done = async (page) => {
   await question(page);
   await press(page, "Answer");
@@ -34,7 +29,7 @@ export const states = {
   "state-opened": {
     hash: "tour-3",
     reach: async (page) => {
-      await second(page);
+      await question(page);
       await press(page, "Open");
       await page.locator(".letter").waitFor();
     },

@@ -29,7 +29,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 885, 520},
+	{"options", 875, 505},
 	{"options/contract", 860, 670},
 	{"mrtr", 14_950, 21_100},
 	sized("mrtr/mrtrtest", 1500),
@@ -44,21 +44,21 @@ var rooms = []room{
 	{"boundary", 5600, 4850},
 	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
-	sized("cmd/weather-demo", 3900),
-	sized("examples", 510),
+	sized("cmd/weather-demo", 3780),
+	{"examples", 595, 395},
 	sized("internal", 3990),
 	{"prove", 14_640, 5650},
-	{"lab", 8620, 9310},
+	{"lab", 8620, 9470},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 73_900
-	tests = 61_200
+	code  = 73_850
+	tests = 61_440
 	files = 970
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 582
+	filesOfRoot = 583
 )
 
 func main() {
