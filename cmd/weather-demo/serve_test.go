@@ -136,6 +136,23 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 	require.NotContains(t, s.log.String(), "secret")
 }
 
+// A client that cannot be asked is refused, or answered with the defaults.
+func TestServeAnswersForClientsThatCannotBeAsked(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-defaults"}} {
+		s := serveHTTPOnAnyPort(t, nil, flags...)
+		client := s.client(&wire.Options{Capabilities: wire.Nothing})
+		reply, err := client.Send(within(t), wire.Request{Name: "weather_native", Arguments: map[string]string{"location": "Lisbon"}})
+		require.NoError(t, err)
+		if flags == nil {
+			require.Equal(t, int64(-32021), reply.Error.Code)
+		} else {
+			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+		}
+		require.NoError(t, client.Close())
+		s.stops(syscall.SIGTERM)
+	}
+}
+
 func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-landmine"}} {
 		s := serveHTTPOnAnyPort(t, nil, flags...)
