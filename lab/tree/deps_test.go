@@ -103,7 +103,8 @@ var importStair = []struct {
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
 	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "mrtr/linear", "mrtr/steps", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
-	{"options/contract", []string{gosdk, "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
+	{"examples/server", []string{gosdk, "mrtr", "mrtr/durable", "serve", "store"}, "it is copied into other modules, which cannot import what is internal"},
+	{"options/contract", []string{gosdk, "examples", "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them, and the two of package examples"},
 
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},
