@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
@@ -45,17 +46,17 @@ func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
 		for name, style := range booking(t, effect.book, func() error { return nil }) {
 			cases++
 			t.Run(how+"/"+name, func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				server := serveStyle(rt, style, nil)
-				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", tripIn{Who: "me"},
+				rt, seen := kit.NewRuntime(t, nil)
+				server := kit.ServeStyle(rt, style, nil)
+				out, err := kit.Connect(t, server, kit.Legacy).Call(t.Context(), "tool", kit.In{Who: "me"},
 					wire.Answers{"*": wire.Fail(-32000, "nobody is here")})
 				require.NoError(t, err)
 				require.True(t, out.IsError)
-				stopped := seen.of(observe.CallStopped)
+				stopped := seen.Of(observe.CallStopped)
 				require.Len(t, stopped, 1)
 				err = stopped[0].Err
-				require.Equal(t, effect.effect, effectOf(err))
-				told := toldBy(err)
+				require.Equal(t, effect.effect, kit.EffectOf(err))
+				told := kit.ToldBy(err)
 				require.Contains(t, told, effect.told)
 				notAdvisedToCallAgain(t, told)
 			})

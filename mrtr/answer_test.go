@@ -1,20 +1,17 @@
 package mrtr_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
@@ -36,9 +33,6 @@ type class string
 
 func (class) Choices() []mrtr.Choice { return mrtr.Choices("first", "second") }
 
-// canary stands in every wrong answer, and must not come back.
-const canary = "CANARY-4711"
-
 // good is an answer that fits.
 func good() map[string]any {
 	return map[string]any{
@@ -53,7 +47,7 @@ func with(name string, v any) string {
 	if v == nil {
 		delete(content, name)
 	}
-	return string(mustJSON(map[string]any{"action": "accept", "content": content}))
+	return string(kit.JSON(map[string]any{"action": "accept", "content": content}))
 }
 
 // wrongAnswers pass go-sdk, and must not reach a handler.
@@ -63,29 +57,29 @@ var wrongAnswers = []struct {
 	note        string
 }{
 	{"missing", "", ""},
-	{"an action that nobody defined", `{"action":"banana","content":{"note":"` + canary + `"}}`, "accept, decline or cancel"},
+	{"an action that nobody defined", `{"action":"banana","content":{"note":"` + kit.Canary + `"}}`, "accept, decline or cancel"},
 	{"an empty action", `{"action":""}`, "accept, decline or cancel"},
-	{"the roots of the client", `{"roots":[{"uri":"file:///` + canary + `","name":"x"}]}`, "another kind"},
-	{"a message of the model", `{"role":"assistant","model":"m","content":{"type":"text","text":"` + canary + `"}}`, "another kind"},
+	{"the roots of the client", `{"roots":[{"uri":"file:///` + kit.Canary + `","name":"x"}]}`, "another kind"},
+	{"a message of the model", `{"role":"assistant","model":"m","content":{"type":"text","text":"` + kit.Canary + `"}}`, "another kind"},
 	{"no content", `{"action":"accept"}`, showsNoForms},
 	{"null for content", `{"action":"accept","content":null}`, showsNoForms},
 	{"empty content", `{"action":"accept","content":{}}`, showsNoForms},
-	{"only what was not asked", `{"action":"accept","content":{"` + canary + `":1}}`, "did not fit"},
+	{"only what was not asked", `{"action":"accept","content":{"` + kit.Canary + `":1}}`, "did not fit"},
 	{"a property is missing", with("email", nil), "did not fit"},
 	{"a number for a string", with("email", 1), "email must be of type string"},
 	{"null for an optional string", `{"action":"accept","content":{"note":null}}`, "did not fit"},
-	{"nested content", with("email", map[string]any{"a": map[string]any{"b": []any{canary}}}), "did not fit"},
+	{"nested content", with("email", map[string]any{"a": map[string]any{"b": []any{kit.Canary}}}), "did not fit"},
 	{"deeply nested content", `{"action":"accept","content":{"email":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}}`, "did not fit"},
-	{"huge content", with("nights", strings.Repeat(canary, 50_000)), "did not fit"},
+	{"huge content", with("nights", strings.Repeat(kit.Canary, 50_000)), "did not fit"},
 	{"beyond an int8", with("nights", 128), "nights must be of type integer, at least -128, at most 127"},
 	{"below an uint16", with("seats", -1), "at least 0"},
 	{"beyond what a JSON number holds exactly", with("total", json.Number("9007199254740994")), "did not fit"},
 	{"a fraction for an integer", with("seats", 1.5), "did not fit"},
 	{"beyond a float32", with("rate", 1e300), "did not fit"},
 	{"a string for a boolean", with("quick", "true"), "did not fit"},
-	{"a choice that was not given", with("class", canary), "class must be one of the choices"},
-	{"a list with a choice that was not given", with("meals", []any{"first", canary}), "meals must be a list of the choices"},
-	{"a time that is none", with("when", canary), "format date-time"},
+	{"a choice that was not given", with("class", kit.Canary), "class must be one of the choices"},
+	{"a list with a choice that was not given", with("meals", []any{"first", kit.Canary}), "meals must be a list of the choices"},
+	{"a time that is none", with("when", kit.Canary), "format date-time"},
 	{"a date for a time", with("when", "2026-08-01"), "format date-time"},
 }
 
@@ -95,237 +89,75 @@ const showsNoForms = "this client does not seem to show forms"
 func TestAnAnswerThatDoesNotFitIsAskedAgain(t *testing.T) {
 	for _, wrong := range wrongAnswers {
 		t.Run(wrong.explanation, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
+			rt, seen := kit.NewRuntime(t, nil)
 			q := mrtr.Elicit[trip]("trip", "Which trip?")
-			client := connect(t, serveTool(rt, asking(q, func(v trip) string { return v.Email }), nil), nil)
+			client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(q, func(v trip) string { return v.Email }), nil), nil)
 			answer := wire.Missing
 			if wrong.response != "" {
 				answer = wire.Raw(wrong.response)
 			}
 
-			out := call(t, client, wire.Answers{"trip": wire.InTurn(answer, wire.Accept(good()))})
-			said(t, out, "x")
+			out := kit.Call(t, client, wire.Answers{"trip": wire.InTurn(answer, wire.Accept(good()))})
+			kit.Said(t, out, "x")
 			require.Equal(t, 3, out.Rounds)
-			require.Equal(t, 2, seen.entries(), "entered for the question and for the result, not in between")
+			require.Equal(t, 2, seen.Entries(), "entered for the question and for the result, not in between")
 			again := out.Questions[1].Message
 			require.Contains(t, again, "Which trip?")
 			require.Contains(t, again, wrong.note)
-			require.NotContains(t, again, canary)
+			require.NotContains(t, again, kit.Canary)
 			require.Equal(t, wrong.note == "", again == "Which trip?", again)
 
-			before := seen.entries()
-			out = call(t, client, wire.Answers{"trip": answer})
+			before := seen.Entries()
+			out = kit.Call(t, client, wire.Answers{"trip": answer})
 			require.Nil(t, out.Error)
 			text, rounds := `Stopped: "trip" was asked 4 times without a usable answer.`, 5
 			if wrong.note == showsNoForms {
 				text, rounds = `Stopped: "trip" was accepted twice with no required field filled in, so this client does not seem to show forms.`, 3
 			}
-			failsWith(t, out, text)
+			kit.FailsWith(t, out, text)
 			require.Empty(t, out.Structured)
 			require.Equal(t, rounds, out.Rounds, "asked, and asked again three times, but once for nothing at all")
-			require.Equal(t, before+1, seen.entries())
-			stopped := seen.of(observe.CallStopped)
-			unanswered := ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
+			require.Equal(t, before+1, seen.Entries())
+			stopped := seen.Of(observe.CallStopped)
+			unanswered := kit.Ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 			require.Equal(t, "trip", unanswered.Key)
 		})
-	}
-}
-
-func TestAnswersToUnaskedQuestionsAreDropped(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	q := mrtr.ElicitAs[map[string]any]("q", "?", json.RawMessage(` { "type":"object", "properties": {"a":{"type":"string"}} } `+"\n"))
-	client := connect(t, serveTool(rt, asking(q, func(m map[string]any) string { return fmt.Sprint(m) }), nil), nil)
-	out := call(t, client, wire.Answers{"q": wire.Accept(map[string]any{"a": "x", "b": "y"})})
-	said(t, out, "map[a:x]")
-
-	first := send(t, client, wire.Request{Name: "tool"})
-	reply, err := client.Send(context.Background(), wire.Request{Name: "tool", State: first.State, Responses: map[string]any{
-		"q":     map[string]any{"action": "accept", "content": map[string]any{"a": "x"}},
-		"other": map[string]any{"action": "decline"},
-	}})
-	require.NoError(t, err)
-	require.False(t, reply.IsError, "an answer to a question nobody asked is no answer: %s", reply.Text)
-}
-
-// go-sdk guesses an answer's kind from its members, before any code of a server
-// runs, and refuses an answer it cannot guess. This package promises nothing of it.
-func TestAnswersThatTheHostRefuses(t *testing.T) {
-	for _, response := range []string{
-		`"metric"`, `7`, `[]`, `{}`, `{"content":{"units":"metric"}}`,
-		`{"action":7}`, `{"action":"accept","content":"metric"}`, `{"action":"accept","content":[]}`, `{"roots":7}`,
-		`{"role":"assistant","content":{"type":"unheard-of"}}`,
-	} {
-		rt, seen := newRuntime(t, nil)
-		client := connect(t, serveTool(rt, asking(units, itself), nil), nil)
-		for _, key := range []string{"units", "nobody-asked"} {
-			first := send(t, client, wire.Request{Name: "tool"})
-			rounds := len(seen.of(observe.RoundStarted))
-			reply, err := client.Send(context.Background(), wire.Request{Name: "tool", State: first.State,
-				Responses: map[string]any{key: json.RawMessage(response)}})
-			require.NoError(t, err)
-			refusedWith(t, reply.Error, -32602, "%s: %s", response, reply.Error.Message)
-			require.Len(t, seen.of(observe.RoundStarted), rounds, "the engine saw it: %s", response)
-		}
 	}
 }
 
 // An answer that would not fit into a state is for its user to fix: it is asked
 // for again, not held against the server.
 func TestAnAnswerThatIsTooLongIsAskedAgain(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 2000}})
-	client := connect(t, serveTool(rt, asking(mrtr.Elicit[string]("essay", "Your essay?"), itself), nil), nil)
-	out := call(t, client, wire.Answers{"essay": wire.InTurn(wire.Value(strings.Repeat("x", 1500)), wire.Value("short"))})
-	said(t, out, "short")
+	rt, seen := kit.NewRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 2000}})
+	client := kit.Connect(t, kit.ServeTool(rt, kit.Asking(mrtr.Elicit[string]("essay", "Your essay?"), kit.Itself), nil), nil)
+	out := kit.Call(t, client, wire.Answers{"essay": wire.InTurn(wire.Value(strings.Repeat("x", 1500)), wire.Value("short"))})
+	kit.Said(t, out, "short")
 	require.Contains(t, out.Questions[1].Message, "too long")
-	require.Equal(t, 2, seen.entries())
-}
-
-// pick is one of a hundred choices with titles.
-type pick string
-
-func (pick) Choices() []mrtr.Choice {
-	choices := make([]mrtr.Choice, 100)
-	for i := range choices {
-		choices[i] = mrtr.Choice{Value: fmt.Sprint("c", i), Title: fmt.Sprint("Choice ", i)}
-	}
-	return choices
-}
-
-// A list of some thousand choices, each of them the last that it could be, costs no
-// more than reading it, in both eras. Allocations stand for the work: a validator
-// makes some for each item it holds against a choice, here a hundred times as many.
-func TestALongListCostsNoMoreThanReadingIt(t *testing.T) {
-	const items = 3000
-	list := make([]string, items)
-	for i := range list {
-		list[i] = "c99"
-	}
-	for _, version := range []string{wire.Modern, wire.Legacy} {
-		rt, _ := newRuntime(t, nil)
-		q := mrtr.Elicit[[]pick]("q", "Which?")
-		client := connect(t, serveTool(rt, asking(q, func(p []pick) string { return fmt.Sprint(p) }), nil), &wire.Options{Version: version})
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		out := call(t, client, wire.Answers{"q": wire.InTurn(wire.Value(list), wire.Value([]string{"c1", "c2"}))})
-		runtime.ReadMemStats(&after)
-		said(t, out, "[c1 c2]")
-		require.Less(t, int(after.Mallocs-before.Mallocs), 20*items, version)
-	}
-}
-
-// judged counts how often an answer is read.
-type judged string
-
-var judgedTimes int
-
-func (j *judged) UnmarshalText(text []byte) error { judgedTimes++; *j = judged(text); return nil }
-
-// The answers of a client that has hung up are not judged.
-func TestHangingUpStopsTheJudging(t *testing.T) {
-	judgedTimes = 0
-	rt, seen := newRuntime(t, nil)
-	q := mrtr.Elicit[judged]("q", "?")
-	handler := mrtr.Tool(rt, mrtr.Native(asking(q, func(j judged) string { return string(j) })), nil)
-	request := func(ctx context.Context, state string, responses mcp.InputResponseMap) (*mcp.CallToolResult, error) {
-		res, _, err := handler(ctx, &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-			Meta: modernMeta(),
-			Name: "tool", Arguments: json.RawMessage(`{}`), RequestState: state, InputResponses: responses,
-		}}, input{})
-		return res, err
-	}
-	first, err := request(context.Background(), "", nil)
-	require.NoError(t, err)
-	answers := mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"q": "x"}}}
-
-	gone, hangUp := context.WithCancel(context.Background())
-	hangUp()
-	_, err = request(gone, first.RequestState, answers)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, judgedTimes)
-	require.Equal(t, 1, seen.entries())
-
-	_, err = request(context.Background(), first.RequestState, answers)
-	require.NoError(t, err)
-	require.NotZero(t, judgedTimes)
-}
-
-// The form of a question that was sent is kept for its answer. One that is too large
-// to be sent leaves nothing behind.
-func TestAQuestionThatCannotBeSentIsNotKept(t *testing.T) {
-	for _, test := range []struct {
-		choices int
-		kept    bool
-	}{{10, true}, {4000, false}} {
-		choices := make([]mrtr.Choice, test.choices)
-		plain := make([]form.Choice, test.choices)
-		for i := range choices {
-			choices[i].Value = fmt.Sprint("choice ", i)
-			plain[i] = form.Choice(choices[i])
-		}
-		rt, _ := newRuntime(t, nil)
-		q := mrtr.Choose("q", "?", choices...)
-		reply := send(t, connect(t, serveTool(rt, needing(q), nil), nil), wire.Request{Name: "tool"})
-		require.Equal(t, test.kept, reply.Incomplete(), reply.Text)
-
-		schema, err := form.OfChoices("q", plain)
-		require.NoError(t, err)
-		one, err := form.Of(schema)
-		require.NoError(t, err)
-		other, err := form.Of(schema)
-		require.NoError(t, err)
-		require.Equal(t, test.kept, one == other, "%d choices", test.choices)
-	}
+	require.Equal(t, 2, seen.Entries())
 }
 
 // A client that declares less than it did in the round before is not asked again.
 func TestAskingAgainPassesTheGate(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	server := serveTool(rt, asking(units, itself), nil)
-	able := connect(t, server, nil)
-	mute := connect(t, server, &wire.Options{Capabilities: wire.Nothing})
-	first := send(t, able, wire.Request{Name: "tool"})
+	rt, seen := kit.NewRuntime(t, nil)
+	server := kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil)
+	able := kit.Connect(t, server, nil)
+	mute := kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing})
+	first := kit.Send(t, able, wire.Request{Name: "tool"})
 	for explanation, responses := range map[string]any{
 		"no answer":                   map[string]any{},
 		"an answer that does not fit": map[string]any{"units": map[string]any{"action": "accept", "content": map[string]any{"units": "kelvin"}}},
 	} {
-		reply := send(t, mute, wire.Request{Name: "tool", State: first.State, Responses: responses})
-		refusedWith(t, reply.Error, -32021, explanation)
+		reply := kit.Send(t, mute, wire.Request{Name: "tool", State: first.State, Responses: responses})
+		kit.RefusedWith(t, reply.Error, -32021, explanation)
 		require.Contains(t, string(reply.Error.Data), needsForm, explanation)
 	}
-	require.Len(t, seen.of(observe.QuestionsAsked), 1)
+	require.Len(t, seen.Of(observe.QuestionsAsked), 1)
 
 	// One that can do without an answer goes on.
-	rt, _ = newRuntime(t, nil)
-	server = serveTool(rt, asking(mrtr.Confirm("sure", "Sure?"), func(yes bool) string { return fmt.Sprint(yes) }), nil)
-	able, mute = connect(t, server, nil), connect(t, server, &wire.Options{Capabilities: wire.Nothing})
-	first = send(t, able, wire.Request{Name: "tool"})
-	reply := send(t, mute, wire.Request{Name: "tool", State: first.State, Responses: map[string]any{}})
+	rt, _ = kit.NewRuntime(t, nil)
+	server = kit.ServeTool(rt, kit.Asking(mrtr.Confirm("sure", "Sure?"), func(yes bool) string { return fmt.Sprint(yes) }), nil)
+	able, mute = kit.Connect(t, server, nil), kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing})
+	first = kit.Send(t, able, wire.Request{Name: "tool"})
+	reply := kit.Send(t, mute, wire.Request{Name: "tool", State: first.State, Responses: map[string]any{}})
 	require.JSONEq(t, `{"said":"false"}`, string(reply.Structured))
-}
-
-// go-sdk decodes an answer before any code of a server runs, its middleware included,
-// and takes the last of several members with one name. So the engine cannot refuse
-// them: it judges, remembers and hands out one value, the same everywhere.
-func TestDuplicateMembersOfAnAnswerAreDecodedByTheHost(t *testing.T) {
-	for _, response := range []string{
-		`{"action":"accept","content":{"units":"imperial","units":"metric"}}`,
-		`{"action":"accept","content":{"units":"imperial"},"content":{"units":"metric"}}`,
-		`{"action":"decline","action":"accept","content":{"units":"metric"}}`,
-	} {
-		rt, _ := newRuntime(t, nil)
-		server := serveTool(rt, asking(units, itself), nil)
-		var seen []string
-		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && p.RequestState != "" {
-					answer := p.InputResponses["units"].(*mcp.ElicitResult)
-					seen = append(seen, fmt.Sprint(answer.Action, answer.Content))
-				}
-				return next(ctx, method, req)
-			}
-		})
-		out := call(t, connect(t, server, nil), wire.Answers{"units": wire.Raw(response)})
-		said(t, out, "metric")
-		require.Equal(t, []string{"acceptmap[units:metric]"}, seen, response)
-	}
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // airport decodes itself, and takes less than its form does.
@@ -58,12 +58,14 @@ func (l *level) UnmarshalText(text []byte) error {
 func (l level) MarshalText() ([]byte, error) { return []byte("high"), nil }
 
 // typeStyles is one handler, which asks and repeats the answer, in each style.
-func typeStyles[T any](q func() mrtr.Question[T]) map[string]mrtr.Style[input, output] {
-	styles := everyStyle(func(s *stage, _ input) (output, error) { return output{fmt.Sprint(ask(s, q()))}, nil })
-	var list steps.List[input, output]
-	step := steps.Ask(&list, "q", func(context.Context, *steps.At[input]) (mrtr.Question[T], error) { return q(), nil })
-	list.End(func(_ context.Context, at *steps.At[input]) (output, error) {
-		return output{fmt.Sprint(step.Of(at))}, nil
+func typeStyles[T any](q func() mrtr.Question[T]) map[string]mrtr.Style[kit.Input, kit.Output] {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		return kit.Output{Said: fmt.Sprint(kit.Ask(s, q()))}, nil
+	})
+	var list steps.List[kit.Input, kit.Output]
+	step := steps.Ask(&list, "q", func(context.Context, *steps.At[kit.Input]) (mrtr.Question[T], error) { return q(), nil })
+	list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: fmt.Sprint(step.Of(at))}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	return styles
@@ -77,57 +79,20 @@ func TestAnAnswerThatItsTypeRefusesIsAskedAgain(t *testing.T) {
 	good := map[string]any{"from": "lis", "to": "hnd", "seat": "1A"}
 	for name, style := range typeStyles(ask) {
 		t.Run(name, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveStyle(rt, style, nil), nil)
-			wrong := wire.Accept(map[string]any{"from": "lis", "to": canary, "seat": "1A"})
-			out := call(t, client, wire.Answers{"q": wire.InTurn(wrong, wire.Accept(good))})
-			said(t, out, fmt.Sprint(route{From: "LIS", To: "HND", Seat: "1A"}))
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeStyle(rt, style, nil), nil)
+			wrong := wire.Accept(map[string]any{"from": "lis", "to": kit.Canary, "seat": "1A"})
+			out := kit.Call(t, client, wire.Answers{"q": wire.InTurn(wrong, wire.Accept(good))})
+			kit.Said(t, out, fmt.Sprint(route{From: "LIS", To: "HND", Seat: "1A"}))
 			require.Equal(t, 3, out.Rounds)
 			require.Equal(t, "Which route?\n\nThe answer cannot be used: to.", out.Questions[1].Message)
 
-			out = call(t, client, wire.Answers{"q": wire.Accept(map[string]any{"from": "???", "to": "?", "seat": "1A"})})
-			failsWith(t, out, `Stopped: "q" was asked 4 times without a usable answer.`)
+			out = kit.Call(t, client, wire.Answers{"q": wire.Accept(map[string]any{"from": "???", "to": "?", "seat": "1A"})})
+			kit.FailsWith(t, out, `Stopped: "q" was asked 4 times without a usable answer.`)
 			require.Equal(t, 5, out.Rounds)
 			require.Equal(t, "Which route?\n\nThe answer cannot be used: from, to. Use three letters, as in LIS.", out.Questions[1].Message)
-			stopped := seen.of(observe.CallStopped)
-			ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
-		})
-	}
-}
-
-// A process that has not made the question yet cannot judge the answer by its type.
-// There the handler finds out, and the call goes on alike.
-func TestAnAnswerThatItsTypeRefusesInAFreshProcess(t *testing.T) {
-	ask := func() mrtr.Question[airport] { return mrtr.Elicit[airport]("q", "Which airport?") }
-	for name, style := range typeStyles(ask) {
-		if name == "coroutine" { // whose frame stands in the process that asked
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			keys := keys(1)
-			serve := func() *wire.Client {
-				rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
-				return connect(t, serveStyle(rt, style, nil), nil)
-			}
-			send := func(state, answer string) *wire.Reply {
-				r := wire.Request{Name: "tool", State: state}
-				if state != "" {
-					r.Responses = map[string]any{"q": map[string]any{"action": "accept", "content": map[string]any{"q": answer}}}
-				}
-				reply := send(t, serve(), r)
-				return reply
-			}
-			reply := send("", "")
-			for range 3 {
-				reply = send(reply.State, canary)
-				require.True(t, reply.Incomplete(), "%s", reply.Result)
-				require.Equal(t, "Which airport?\n\nThe answer cannot be used: q.", reply.Asks[0].Message)
-			}
-			unanswered := send(reply.State, canary)
-			require.True(t, unanswered.IsError)
-			require.Equal(t, `Stopped: "q" was asked 4 times without a usable answer.`, unanswered.Text)
-			last := send(reply.State, "lis")
-			require.JSONEq(t, `{"said":"LIS"}`, string(last.Structured), "%s", last.Result)
+			stopped := seen.Of(observe.CallStopped)
+			kit.Ended(t, stopped[len(stopped)-1].Err, mrtr.Unanswered)
 		})
 	}
 }
@@ -139,22 +104,9 @@ func TestTypesThatDecodeThemselves(t *testing.T) {
 	require.ErrorContains(t, mrtr.Elicit[airport]("q", "?").Default("Lisbon").Err(), "its default cannot be an answer")
 
 	for _, refused := range []wire.Answer{wire.Value("12x"), wire.Value("12")} {
-		out := play(t, asking(mrtr.Elicit[json.Number]("q", "?"), json.Number.String), wire.Answers{"q": wire.InTurn(refused, wire.Value(7))})
-		said(t, out, "7")
+		out := kit.Play(t, kit.Asking(mrtr.Elicit[json.Number]("q", "?"), json.Number.String), wire.Answers{"q": wire.InTurn(refused, wire.Value(7))})
+		kit.Said(t, out, "7")
 		require.Equal(t, "?\n\nThe answer did not fit: q must be of type number.", out.Questions[1].Message)
-	}
-}
-
-// Whole numbers end where a JSON number is no longer exact: the next one is asked
-// again, not rounded.
-func TestWholeNumbersEndWhereTheyAreExact(t *testing.T) {
-	const largest = 1<<53 - 1
-	is(t, int64(largest))
-	is(t, int64(-largest))
-	for _, beyond := range []string{"9007199254740992", "9007199254740993", "-9007199254740992", "1e300", "18446744073709551615"} {
-		out := play(t, asking(mrtr.Elicit[int64]("q", "?"), func(n int64) string { return fmt.Sprint(n) }), wire.Answers{"q": wire.InTurn(wire.Raw(`{"action":"accept","content":{"q":`+beyond+`}}`), wire.Value(1))})
-		said(t, out, "1")
-		require.Equal(t, "?\n\nThe answer did not fit: q must be a whole number from -9007199254740991 to 9007199254740991.", out.Questions[1].Message, beyond)
 	}
 }
 
@@ -171,26 +123,6 @@ type seat struct {
 	Row   int8     `json:"row"`
 	Meals []string `json:"meals"`
 	Note  string   `json:"note"`
-}
-
-// A form that was made at run time has an answer of a type of the program, in every
-// style.
-func TestElicitAs(t *testing.T) {
-	ask := func() mrtr.Question[seat] { return mrtr.ElicitAs[seat]("q", "Which seat?", json.RawMessage(seatForm)) }
-	for name, style := range typeStyles(ask) {
-		t.Run(name, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			client := connect(t, serveStyle(rt, style, nil), nil)
-			out := call(t, client, wire.Answers{"q": wire.InTurn(
-				wire.Accept(map[string]any{"row": 300}), // fits the form, and no int8
-				wire.Accept(map[string]any{"row": 12, "meals": []string{"soup"}, "note": "dropped"}),
-			)})
-			said(t, out, fmt.Sprint(seat{Row: 12, Meals: []string{"soup"}}))
-			require.JSONEq(t, seatForm, string(out.Questions[0].Schema))
-			require.Equal(t, "Which seat?\n\nThe answer cannot be used: row.", out.Questions[1].Message)
-		})
-	}
-	require.Equal(t, 7, roundTrip(t, mrtr.ElicitAs[int]("q", "?", json.RawMessage(`{"type":"object","properties":{"q":{"type":"integer","minimum":1}}}`)), wire.Value(7)))
 }
 
 func TestElicitAsRefusesATypeThatCannotBeFilled(t *testing.T) {
@@ -216,14 +148,14 @@ func TestElicitAsRefusesATypeThatCannotBeFilled(t *testing.T) {
 func TestPrefilledForms(t *testing.T) {
 	q := mrtr.Elicit[trip]("q", "?").Prefill(trip{Email: "a@example.org", Seats: 2})
 	require.NoError(t, q.Err())
-	out := play(t, asking(q, func(v trip) string { return v.Email }), wire.Answers{"q": wire.Accept(good())})
-	said(t, out, "x")
+	out := kit.Play(t, kit.Asking(q, func(v trip) string { return v.Email }), wire.Answers{"q": wire.Accept(good())})
+	kit.Said(t, out, "x")
 	require.Contains(t, string(out.Questions[0].Schema), `"default":"a@example.org"`)
 	require.Contains(t, string(out.Questions[0].Schema), `"default":2`)
 
-	require.ErrorContains(t, units.Prefill("kelvin").Err(), "its default does not fit")
-	require.NoError(t, units.Prefill("metric").Err())
-	require.NotContains(t, string(mustSchema(t, units)), "default", "a question is never changed")
+	require.ErrorContains(t, kit.Units.Prefill("kelvin").Err(), "its default does not fit")
+	require.NoError(t, kit.Units.Prefill("metric").Err())
+	require.NotContains(t, string(mustSchema(t, kit.Units)), "default", "a question is never changed")
 	require.ErrorContains(t, mrtr.Confirm("q", "?").Prefill(true).Err(), "prefilled", "a yes is a person's own")
 	require.ErrorContains(t, mrtr.Roots("q").Prefill(nil).Err(), "prefilled")
 }
@@ -231,7 +163,7 @@ func TestPrefilledForms(t *testing.T) {
 // mustSchema is the schema of a question as it is sent.
 func mustSchema(t *testing.T, q mrtr.AnyQuestion) json.RawMessage {
 	t.Helper()
-	out := play(t, needing(q), nil)
+	out := kit.Play(t, needing(q), nil)
 	require.NotEmpty(t, out.Questions)
 	return out.Questions[0].Schema
 }
@@ -252,13 +184,13 @@ func TestElicitRaw(t *testing.T) {
 		{wire.Decline, "decline map[]", 2},
 		{wire.Cancel, "cancel map[]", 2},
 	} {
-		out := play(t, asking(ask(), show), wire.Answers{"q": test.answer})
-		said(t, out, test.says)
+		out := kit.Play(t, kit.Asking(ask(), show), wire.Answers{"q": test.answer})
+		kit.Said(t, out, test.says)
 		require.Equal(t, test.rounds, out.Rounds)
 	}
 	for name, style := range typeStyles(func() mrtr.Question[*mcp.ElicitResult] { return ask() }) {
-		rt, _ := newRuntime(t, nil)
-		out := call(t, connect(t, serveStyle(rt, style, nil), nil), wire.Answers{"q": wire.Decline})
+		rt, _ := kit.NewRuntime(t, nil)
+		out := kit.Call(t, kit.Connect(t, kit.ServeStyle(rt, style, nil), nil), wire.Answers{"q": wire.Decline})
 		require.False(t, out.IsError, "%s: %s", name, out.Text)
 	}
 
@@ -267,8 +199,8 @@ func TestElicitRaw(t *testing.T) {
 	bare := mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Go on?"})
 	require.Equal(t, "accept", roundTrip(t, bare, wire.Accept(nil)).Action, "a form without properties is a yes or a no")
 
-	rt, _ := newRuntime(t, nil)
-	lacking := call(t, connect(t, serveTool(rt, asking(ask(), show), nil), &wire.Options{Capabilities: wire.Nothing}), nil)
+	rt, _ := kit.NewRuntime(t, nil)
+	lacking := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(ask(), show), nil), &wire.Options{Capabilities: wire.Nothing}), nil)
 	require.NotNil(t, lacking.Error, "a client that cannot be asked is no answer")
 
 	require.ErrorContains(t, mrtr.ElicitRaw("q", nil).Err(), "needs params")
@@ -304,9 +236,9 @@ func TestReplyTellsEveryOutcome(t *testing.T) {
 		} {
 			for _, version := range []string{wire.Modern, wire.Legacy} {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, test.explanation, version), func(t *testing.T) {
-					rt, _ := newRuntime(t, nil)
-					client := connect(t, serveStyle(rt, style, nil), &wire.Options{Version: version, Capabilities: test.capabilities})
-					said(t, call(t, client, wire.Answers{"q": test.answer}), fmt.Sprint(test.want))
+					rt, _ := kit.NewRuntime(t, nil)
+					client := kit.Connect(t, kit.ServeStyle(rt, style, nil), &wire.Options{Version: version, Capabilities: test.capabilities})
+					kit.Said(t, kit.Call(t, client, wire.Answers{"q": test.answer}), fmt.Sprint(test.want))
 				})
 			}
 		}
@@ -326,14 +258,14 @@ func TestReplyOfOtherQuestions(t *testing.T) {
 	require.Equal(t, mrtr.Cancelled, visited.Reason)
 	require.True(t, roundTrip(t, mrtr.Reply(visit2), wire.Accept(nil)).Accepted())
 
-	known := play(t, asking(mrtr.Reply(mrtr.Known(7)), showReply[int]), nil)
-	said(t, known, "7")
+	known := kit.Play(t, kit.Asking(mrtr.Reply(mrtr.Known(7)), showReply[int]), nil)
+	kit.Said(t, known, "7")
 
-	out := play(t, asking(mrtr.Reply(mrtr.Elicit[airport]("q", "?")), showReply[airport]), wire.Answers{"q": wire.InTurn(wire.Value(canary), wire.Value("lis"))})
-	said(t, out, "LIS")
+	out := kit.Play(t, kit.Asking(mrtr.Reply(mrtr.Elicit[airport]("q", "?")), showReply[airport]), wire.Answers{"q": wire.InTurn(wire.Value(kit.Canary), wire.Value("lis"))})
+	kit.Said(t, out, "LIS")
 
 	require.ErrorContains(t, mrtr.Reply(mrtr.Elicit[func()]("q", "?")).Err(), "cannot be asked for")
-	require.ErrorContains(t, mrtr.Optional(mrtr.Reply(units)).Err(), "goes on without an answer by itself")
-	require.ErrorContains(t, mrtr.Reply(mrtr.Reply(units)).Err(), "tells its outcome by itself")
-	require.ErrorContains(t, mrtr.Reply(units).Default(mrtr.Replied[string]{Value: "metric"}).Err(), "belongs to the question inside")
+	require.ErrorContains(t, mrtr.Optional(mrtr.Reply(kit.Units)).Err(), "goes on without an answer by itself")
+	require.ErrorContains(t, mrtr.Reply(mrtr.Reply(kit.Units)).Err(), "tells its outcome by itself")
+	require.ErrorContains(t, mrtr.Reply(kit.Units).Default(mrtr.Replied[string]{Value: "metric"}).Err(), "belongs to the question inside")
 }

@@ -18,33 +18,26 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // everything serves the same question behind two tools, two prompts and two
 // resources.
 func everything(rt *mrtr.Runtime) *mcp.Server {
-	server := newServer()
+	server := kit.NewServer()
 	for _, name := range []string{"one", "two"} {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil))
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil))
 		server.AddPrompt(&mcp.Prompt{Name: name, Arguments: []*mcp.PromptArgument{{Name: "location"}}},
-			mrtr.Prompt(rt, mrtr.Native(guardedOf(func(s *stage, _ map[string]string) (*mcp.GetPromptResult, error) {
-				v := ask(s, units)
+			mrtr.Prompt(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ map[string]string) (*mcp.GetPromptResult, error) {
+				v := kit.Ask(s, kit.Units)
 				return &mcp.GetPromptResult{Description: v}, nil
 			})), nil))
 		server.AddResource(&mcp.Resource{Name: name, URI: "mem://" + name},
-			mrtr.Resource(rt, mrtr.Native(guardedOf(func(s *stage, uri string) (*mcp.ReadResourceResult, error) {
-				v := ask(s, units)
+			mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, uri string) (*mcp.ReadResourceResult, error) {
+				v := kit.Ask(s, kit.Units)
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: v}}}, nil
 			})), nil))
 	}
@@ -65,7 +58,7 @@ var metric = map[string]any{"units": map[string]any{"action": "accept", "content
 // begin runs the first round and returns the request of the second.
 func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
 	t.Helper()
-	reply := send(t, client, first)
+	reply := kit.Send(t, client, first)
 	require.Nil(t, reply.Error)
 	require.Equal(t, "input_required", reply.ResultType)
 	first.State, first.Responses = reply.State, metric
@@ -73,17 +66,17 @@ func begin(t *testing.T, client *wire.Client, first wire.Request) wire.Request {
 }
 
 // requireRefused sends a request whose state must not open.
-func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Request, reason string) {
+func requireRefused(t *testing.T, client *wire.Client, seen *kit.Recorder, r wire.Request, reason string) {
 	t.Helper()
-	entries, refusals := seen.entries(), len(seen.of(observe.StateRefused))
-	reply := send(t, client, r)
+	entries, refusals := seen.Entries(), len(seen.Of(observe.StateRefused))
+	reply := kit.Send(t, client, r)
 	require.NotNil(t, reply.Error, "the state opened")
 	var response struct{ Error json.RawMessage }
 	messages := client.Messages()
 	require.NoError(t, json.Unmarshal(messages[len(messages)-1].JSON, &response))
 	require.JSONEq(t, `{"code":-32602,"message":"Invalid or expired requestState"}`, string(response.Error))
-	require.Equal(t, entries, seen.entries(), "the handler was entered")
-	refused := seen.of(observe.StateRefused)
+	require.Equal(t, entries, seen.Entries(), "the handler was entered")
+	refused := seen.Of(observe.StateRefused)
 	require.Len(t, refused, refusals+1, "the observer was not told")
 	require.Equal(t, reason, refused[refusals].Reason)
 	require.Empty(t, refused[refusals].Call)
@@ -91,7 +84,7 @@ func requireRefused(t *testing.T, client *wire.Client, seen *recorder, r wire.Re
 
 func requireOpens(t *testing.T, client *wire.Client, r wire.Request) {
 	t.Helper()
-	reply := send(t, client, r)
+	reply := kit.Send(t, client, r)
 	require.Nil(t, reply.Error)
 	require.Contains(t, string(reply.Result), "metric")
 }
@@ -102,8 +95,8 @@ const tagChars = 22
 func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 	for _, m := range methods {
 		t.Run(m.first.Method, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, everything(rt), nil)
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, everything(rt), nil)
 			retry := begin(t, client, m.first)
 			token := retry.State
 			raw, err := base64.RawURLEncoding.DecodeString(token[:len(token)-tagChars])
@@ -136,19 +129,19 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 				}
 				r := retry
 				r.State = base64.RawURLEncoding.EncodeToString(head) + base64.RawURLEncoding.EncodeToString(end)
-				reply := send(t, client, r)
-				refusedWith(t, reply.Error, -32602)
+				reply := kit.Send(t, client, r)
+				kit.RefusedWith(t, reply.Error, -32602)
 				refused++
 			}
 			require.Greater(t, refused, 50)
-			require.Equal(t, 1, seen.entries(), "the first round's, and no other")
+			require.Equal(t, 1, seen.Entries(), "the first round's, and no other")
 			requireOpens(t, client, retry)
 		})
 	}
 }
 
 func TestATransplantedStateIsRefused(t *testing.T) {
-	ring := keys(1)
+	ring := kit.Keys(1)
 	user := "ada"
 	options := &mrtr.Options{
 		State:     &statecodec.Options{Keys: ring},
@@ -157,9 +150,9 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 	}
 	for i, m := range methods {
 		t.Run(m.first.Method, func(t *testing.T) {
-			rt, seen := newRuntime(t, options)
+			rt, seen := kit.NewRuntime(t, options)
 			server := everything(rt)
-			client := connect(t, server, nil)
+			client := kit.Connect(t, server, nil)
 			retry := begin(t, client, m.first)
 			const transplanted = "forged_or_transplanted"
 
@@ -189,20 +182,20 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 			t.Run("to another server", func(t *testing.T) {
 				o := *options
 				o.Audience = "there"
-				rt, seen := newRuntime(t, &o)
-				requireRefused(t, connect(t, everything(rt), nil), seen, retry, transplanted)
+				rt, seen := kit.NewRuntime(t, &o)
+				requireRefused(t, kit.Connect(t, everything(rt), nil), seen, retry, transplanted)
 			})
 			t.Run("to another key", func(t *testing.T) {
 				o := *options
-				o.State = &statecodec.Options{Keys: keys(1)}
-				rt, seen := newRuntime(t, &o)
-				requireRefused(t, connect(t, everything(rt), nil), seen, retry, "unknown_key")
+				o.State = &statecodec.Options{Keys: kit.Keys(1)}
+				rt, seen := kit.NewRuntime(t, &o)
+				requireRefused(t, kit.Connect(t, everything(rt), nil), seen, retry, "unknown_key")
 			})
 			t.Run("to the other era", func(t *testing.T) {
-				old := connect(t, server, &wire.Options{Version: wire.Legacy})
+				old := kit.Connect(t, server, &wire.Options{Version: wire.Legacy})
 				requireRefused(t, old, seen, retry, transplanted)
 			})
-			require.Equal(t, 1, seen.entries())
+			require.Equal(t, 1, seen.Entries())
 			requireOpens(t, client, retry)
 		})
 	}
@@ -210,8 +203,8 @@ func TestATransplantedStateIsRefused(t *testing.T) {
 
 func TestAnExpiredStateIsRefused(t *testing.T) {
 	for _, m := range methods {
-		inBubble(t, m.first.Method, func(t *testing.T) {
-			seen := &recorder{}
+		kit.InBubble(t, m.first.Method, func(t *testing.T) {
+			seen := &kit.Recorder{}
 			rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(seen), State: &statecodec.Options{Ephemeral: true, TTL: time.Minute, Skew: time.Second}})
 			require.NoError(t, err)
 			client, err := wire.Connect(context.Background(), everything(rt), nil)
@@ -226,94 +219,28 @@ func TestAnExpiredStateIsRefused(t *testing.T) {
 	}
 }
 
-// Arguments are compared by their meaning, since a client may spell them otherwise.
-func TestTheSameArgumentsOtherwiseWrittenAreTheSame(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	client := connect(t, everything(rt), nil)
-	for _, pair := range [][2]string{
-		{`{"location":"x","tags":["a"]}`, `{ "tags" : ["\u0061"], "location":"x" }`},
-		{``, `{}`},
-	} {
-		first := wire.Request{Name: "one", Arguments: json.RawMessage(`{}`)}
-		if pair[0] != "" {
-			first.Arguments = json.RawMessage(pair[0])
-		}
-		retry := begin(t, client, first)
-		retry.Arguments = json.RawMessage(pair[1])
-		requireOpens(t, client, retry)
-	}
-	retry := begin(t, client, methods[1].first)
-	retry.Arguments = map[string]string{}
-	requireOpens(t, client, retry)
-}
-
 // An object that names a member twice means different things to different
 // readers, so no state is bound to it.
 func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := newServer()
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.NewServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
 		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			t.Error("entered: what it did above its question would have happened")
-			return mrtr.Need(units), nil, nil
+			return mrtr.Need(kit.Units), nil, nil
 		}), nil))
-	client := connect(t, server, nil)
-	reply := send(t, client, wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
-	refusedWith(t, reply.Error, -32602)
+	client := kit.Connect(t, server, nil)
+	reply := kit.Send(t, client, wire.Request{Name: "raw", Arguments: json.RawMessage(`{"a":1e9999999999}`)})
+	kit.RefusedWith(t, reply.Error, -32602)
 	require.Contains(t, reply.Error.Message, "canonical")
 }
 
-// Go reads Amount and amount as one field, and takes the last one. Bound by value,
-// the same arguments in another order could show one sum and pay another.
-func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
-	type order struct{ Amount int }
-	rt, seen := newRuntime(t, nil)
-	server := newServer()
-	sure := mrtr.Confirm("sure", "Pay?")
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(guardedOf(func(s *stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
-			var in struct{ Order json.RawMessage }
-			require.NoError(t, json.Unmarshal(raw, &in))
-			ask(s, sure)
-			return nil, nil
-		})), nil))
-	type typed struct {
-		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
-	}
-	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(guardedOf(func(s *stage, in typed) (output, error) {
-		ask(s, sure)
-		return output{}, nil
-	})), nil))
-	client := connect(t, server, nil)
-
-	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
-	var shown, paid order
-	require.NoError(t, json.Unmarshal([]byte(small), &shown))
-	require.NoError(t, json.Unmarshal([]byte(large), &paid))
-	require.NotEqual(t, shown, paid, "the same members, and another sum")
-
-	for _, tool := range []string{"raw", "typed"} {
-		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
-			reply := send(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(text)})
-			refusedWith(t, reply.Error, -32602)
-			require.Contains(t, reply.Error.Message, "canonical")
-		}
-		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
-		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
-			retry.Arguments = json.RawMessage(text)
-			reply := send(t, client, retry)
-			require.NotNil(t, reply.Error, "%s with %s", tool, text)
-		}
-	}
-	require.Equal(t, 2, seen.entries(), "the first rounds of the good calls")
-}
-
 func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {
-	ring := keys(2)
+	ring := kit.Keys(2)
 	older, newer := ring[0], ring[1]
-	client := func(keys ...statecodec.Key) (*wire.Client, *recorder) {
-		rt, seen := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
-		return connect(t, everything(rt), nil), seen
+	client := func(keys ...statecodec.Key) (*wire.Client, *kit.Recorder) {
+		rt, seen := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: keys}})
+		return kit.Connect(t, everything(rt), nil), seen
 	}
 	before, _ := client(older)
 	retry := begin(t, before, methods[0].first)
@@ -327,13 +254,6 @@ func TestKeysRotateWithoutRefusingAnybody(t *testing.T) {
 	requireOpens(t, after, retry)
 }
 
-func TestKeysOfAProcessStayInIt(t *testing.T) {
-	one, _ := newRuntime(t, nil)
-	other, seen := newRuntime(t, nil)
-	retry := begin(t, connect(t, everything(one), nil), methods[0].first)
-	requireRefused(t, connect(t, everything(other), nil), seen, retry, "unknown_key")
-}
-
 // A handler may have a time of its own for its states, shorter or longer than the others'.
 // With a store a round is remembered as long; as a task, whose state no client holds, it
 // waits no shorter than any other.
@@ -341,10 +261,10 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 	const other = 20 * time.Minute // of the runtime
 	for _, ttl := range []time.Duration{time.Minute, 3 * time.Hour} {
 		for _, way := range []string{"no store", "store", "task"} {
-			inBubble(t, fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
-				o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{sharedKey}}}
+			kit.InBubble(t, fmt.Sprint(ttl, ", ", way), func(t *testing.T) {
+				o := &mrtr.Options{State: &statecodec.Options{TTL: other, Keys: []statecodec.Key{kit.SharedKey}}}
 				if way == "store" {
-					o.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
+					o.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
 				}
 				opens := ttl
 				ctx := t.Context()
@@ -356,37 +276,82 @@ func TestAHandlersOwnTimeForItsStates(t *testing.T) {
 					r.ReportTo(func(string) {})
 					ctx = rendezvous.WithTaskRound(ctx, r)
 				}
-				var did deeds
-				style := guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-					return mrtr.Once(ctx, c, "pay", did.do("paid"))
+				var did kit.Deeds
+				style := kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+					return mrtr.Once(ctx, c, "pay", did.Do("paid"))
 				}, "seat")
-				tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, o), style, h)}
-				begin := func() tripReply {
-					asked := tool.round(ctx, "", "", nil)
+				tool := &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, o), style, h)}
+				begin := func() kit.Reply {
+					asked := tool.Round(ctx, "", "", nil)
 					if way == "task" { // its first answer is a state alone
-						asked = tool.round(ctx, "", asked.state, nil)
+						asked = tool.Round(ctx, "", asked.State, nil)
 					}
-					require.Equal(t, []string{"seat"}, asked.asks, "%v", asked.err)
+					require.Equal(t, []string{"seat"}, asked.Asks, "%v", asked.Err)
 					return asked
 				}
 				asked := begin()
 				time.Sleep(opens - time.Second)
-				answered := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-				require.NoError(t, answered.err)
+				answered := tool.Round(ctx, "", asked.State, kit.Accepting(asked, "aisle"))
+				require.NoError(t, answered.Err)
 				if way == "store" {
-					require.Equal(t, answered, tool.round(ctx, "", asked.state, accepting(asked, "aisle")))
-					require.Equal(t, 1, did.count("paid"))
+					require.Equal(t, answered, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "aisle")))
+					require.Equal(t, 1, did.Count("paid"))
 				}
 				asked = begin()
 				time.Sleep(opens + statecodec.DefaultSkew + time.Second)
-				refused := tool.round(ctx, "", asked.state, accepting(asked, "aisle"))
-				requireCode(t, refused.err, jsonrpc.CodeInvalidParams)
+				refused := tool.Round(ctx, "", asked.State, kit.Accepting(asked, "aisle"))
+				kit.Code(t, refused.Err, jsonrpc.CodeInvalidParams)
 			})
 		}
 	}
 	for _, ttl := range []time.Duration{-1, time.Microsecond} {
 		require.Panics(t, func() {
-			mrtr.Tool(newTripRuntime(t, nil), guardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }), &mrtr.HandlerOptions{StateTTL: ttl})
+			mrtr.Tool(kit.TripRuntime(t, nil), kit.GuardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil }), &mrtr.HandlerOptions{StateTTL: ttl})
 		})
 	}
+}
+
+// Go reads Amount and amount as one field, and takes the last one. Bound by value,
+// the same arguments in another order could show one sum and pay another.
+func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
+	type order struct{ Amount int }
+	rt, seen := kit.NewRuntime(t, nil)
+	server := kit.NewServer()
+	sure := mrtr.Confirm("sure", "Pay?")
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
+		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
+			var in struct{ Order json.RawMessage }
+			require.NoError(t, json.Unmarshal(raw, &in))
+			kit.Ask(s, sure)
+			return nil, nil
+		})), nil))
+	type typed struct {
+		Order json.RawMessage `json:"order"` // left as it arrived, for encoding/json
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "typed", InputSchema: map[string]any{"type": "object"}}, mrtr.Tool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, in typed) (kit.Output, error) {
+		kit.Ask(s, sure)
+		return kit.Output{}, nil
+	})), nil))
+	client := kit.Connect(t, server, nil)
+
+	small, large := `{"Amount":1000,"amount":1}`, `{"amount":1,"Amount":1000}`
+	var shown, paid order
+	require.NoError(t, json.Unmarshal([]byte(small), &shown))
+	require.NoError(t, json.Unmarshal([]byte(large), &paid))
+	require.NotEqual(t, shown, paid, "the same members, and another sum")
+
+	for _, tool := range []string{"raw", "typed"} {
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"ſum":1,"sum":2}}`, `{"order":[[` + large + `]]}`} {
+			reply := kit.Send(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(text)})
+			kit.RefusedWith(t, reply.Error, -32602)
+			require.Contains(t, reply.Error.Message, "canonical")
+		}
+		retry := begin(t, client, wire.Request{Name: tool, Arguments: json.RawMessage(`{"order":{"amount":1}}`)})
+		for _, text := range []string{`{"order":` + small + `}`, `{"order":{"Amount":1}}`} {
+			retry.Arguments = json.RawMessage(text)
+			reply := kit.Send(t, client, retry)
+			require.NotNil(t, reply.Error, "%s with %s", tool, text)
+		}
+	}
+	require.Equal(t, 2, seen.Entries(), "the first rounds of the good calls")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 )
 
 // A call of two rounds through the tool's handler alone, without a transport, beside a handler
@@ -22,16 +23,16 @@ type benchInput struct {
 	Location string `json:"location"`
 }
 
-type benchTool = mcp.ToolHandlerFor[benchInput, output]
+type benchTool = mcp.ToolHandlerFor[benchInput, kit.Output]
 
 // bare trusts whatever comes back.
-func bare(_ context.Context, req *mcp.CallToolRequest, _ benchInput) (*mcp.CallToolResult, output, error) {
+func bare(_ context.Context, req *mcp.CallToolRequest, _ benchInput) (*mcp.CallToolResult, kit.Output, error) {
 	answer, ok := req.Params.InputResponses["units"].(*mcp.ElicitResult)
 	if !ok {
-		return &mcp.CallToolResult{RequestState: "s", InputRequests: benchAsk()}, output{}, nil
+		return &mcp.CallToolResult{RequestState: "s", InputRequests: benchAsk()}, kit.Output{}, nil
 	}
 	v, _ := answer.Content["units"].(string)
-	return nil, output{v}, nil
+	return nil, kit.Output{Said: v}, nil
 }
 
 func benchAsk() mcp.InputRequestMap {
@@ -43,12 +44,12 @@ var benchSchema = json.RawMessage(`{"type":"object","properties":{"units":{"type
 func engine(b testing.TB, opts *mrtr.Options) benchTool {
 	rt, err := mrtr.New(opts)
 	require.NoError(b, err)
-	return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ benchInput) (*mrtr.IncompleteResult, output, error) {
-		v, ok := mrtr.Answer(c, units)
+	return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ benchInput) (*mrtr.IncompleteResult, kit.Output, error) {
+		v, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
-			return mrtr.Need(units), output{}, nil
+			return mrtr.Need(kit.Units), kit.Output{}, nil
 		}
-		return nil, output{v}, nil
+		return nil, kit.Output{Said: v}, nil
 	}), nil)
 }
 
@@ -78,7 +79,7 @@ func TestTwoRoundsStayWithinTheirBudget(t *testing.T) {
 		mostAllocations = 12
 		mostBytes       = 3800
 	)
-	meta := modernMeta()
+	meta := kit.ModernMeta()
 	arguments := json.RawMessage(`{"location":"Lisbon"}`)
 	cost := func(h benchTool) (allocations, bytes float64) {
 		call := func() { twoRounds(t, h, meta, arguments) }
@@ -102,19 +103,20 @@ func TestTwoRoundsStayWithinTheirBudget(t *testing.T) {
 // What a round allocates grows with its answers by a few bytes for each of theirs, however
 // many there are.
 func TestAllocationGrowsEvenlyWithAnswers(t *testing.T) {
+	kit.Differs(t, "a record of the round holds the answers too")
 	const mostPerByte = 13
-	rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 1 << 20}})
-	tool := newTrip(rt, mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-		return tripOut{Plan: ask(s, text("first"))[:1] + ask(s, text("second"))}, nil
+	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 1 << 20}})
+	tool := kit.NewTrip(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		return kit.Out{Plan: kit.Ask(s, kit.Text("first"))[:1] + kit.Ask(s, kit.Text("second"))}, nil
 	})), "")
 	allocated := func(length int) float64 {
-		first, long := tool.begin(), strings.Repeat("x", length)
+		first, long := tool.Begin(), strings.Repeat("x", length)
 		var before, after runtime.MemStats
 		const n = 20
 		runtime.ReadMemStats(&before)
 		for range n {
-			last := tool.answer(tool.answer(first, long), "y")
-			require.Equal(t, "xy", last.plan, last.err)
+			last := tool.Answer(tool.Answer(first, long), "y")
+			require.Equal(t, "xy", last.Plan, last.Err)
 		}
 		runtime.ReadMemStats(&after)
 		return float64(after.TotalAlloc-before.TotalAlloc) / n

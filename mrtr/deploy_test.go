@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -34,32 +35,32 @@ func (p part) choose() mrtr.Question[string] {
 func (p part) confirm() mrtr.Question[bool] { return mrtr.Confirm(p.key, p.words) }
 
 // deployStyles are a handler of these parts, in every style.
-func deployStyles(did *deeds, parts []part) map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+func deployStyles(did *kit.Deeds, parts []part) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		for _, p := range parts {
 			switch {
 			case p.effect != "":
-				once(s, p.effect, did.do(p.effect))
+				kit.Once(s, p.effect, did.Do(p.effect))
 			case p.confirms:
-				ask(s, p.confirm())
+				kit.Ask(s, p.confirm())
 			default:
-				ask(s, p.choose())
+				kit.Ask(s, p.choose())
 			}
 		}
-		return tripOut{Plan: "done"}, nil
+		return kit.Out{Plan: "done"}, nil
 	})
-	var b tripSteps
+	var b kit.Steps
 	for _, p := range parts {
 		switch {
 		case p.effect != "":
-			steps.Do(&b, p.effect, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do(p.effect)(ctx, idem) })
+			steps.Do(&b, p.effect, func(ctx context.Context, _ *kit.At, idem string) (string, error) { return did.Do(p.effect)(ctx, idem) })
 		case p.confirms:
 			steps.Always(&b, p.confirm())
 		default:
 			steps.Always(&b, p.choose())
 		}
 	}
-	b.End(ends("done"))
+	b.End(kit.End("done"))
 	styles["steps"] = b.MustBuild()
 	return styles
 }
@@ -113,16 +114,16 @@ func TestDeployments(t *testing.T) {
 	for _, d := range deployments {
 		fates := map[string]string{}
 		for _, style := range []string{"Native", "Steps", "Journal", "Resumable", "Coroutine"} {
-			var did deeds
-			one := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.before)[strings.ToLower(style)], "v1")
-			two := newTrip(newTripRuntime(t, nil), deployStyles(&did, d.after)[strings.ToLower(style)], "v2")
-			asked := one.begin()
-			require.Equal(t, []string{"first"}, asked.asks)
-			asked = one.ends(t, one.round(t.Context(), "", asked.state, choosing(asked, d.before)))
-			require.Equal(t, []string{"second"}, asked.asks)
-			fates[style] = fateOf(t, two, two.round(t.Context(), "", asked.state, choosing(asked, d.before)), d.after)
-			require.LessOrEqual(t, did.count("hold"), 1, "%s: %s", d.change, style)
-			require.LessOrEqual(t, did.count("extra"), 1, "%s: %s", d.change, style)
+			var did kit.Deeds
+			one := kit.NewTrip(kit.TripRuntime(t, nil), deployStyles(&did, d.before)[strings.ToLower(style)], "v1")
+			two := kit.NewTrip(kit.TripRuntime(t, nil), deployStyles(&did, d.after)[strings.ToLower(style)], "v2")
+			asked := one.Begin()
+			require.Equal(t, []string{"first"}, asked.Asks)
+			asked = one.Ends(t, one.Round(t.Context(), "", asked.State, choosing(asked, d.before)))
+			require.Equal(t, []string{"second"}, asked.Asks)
+			fates[style] = fateOf(t, two, two.Round(t.Context(), "", asked.State, choosing(asked, d.before)), d.after)
+			require.LessOrEqual(t, did.Count("hold"), 1, "%s: %s", d.change, style)
+			require.LessOrEqual(t, did.Count("extra"), 1, "%s: %s", d.change, style)
 		}
 		require.Equal(t, fates["Journal"], fates["Resumable"], d.change)
 		require.Equal(t, "frame gone", fates["Coroutine"], d.change)
@@ -144,39 +145,39 @@ func TestDeployments(t *testing.T) {
 }
 
 // fateOf takes a call to its end in the new code, and says how that went.
-func fateOf(t *testing.T, tool *tripTool, reply tripReply, parts []part) string {
+func fateOf(t *testing.T, tool *kit.Trip, reply kit.Reply, parts []part) string {
 	t.Helper()
 	var again []string
 	for range 9 {
 		var ended *mrtr.Error
 		switch {
-		case errors.As(reply.err, &ended):
+		case errors.As(reply.Err, &ended):
 			require.Empty(t, again, "a call that has to end asks nothing first")
 			return strings.ReplaceAll(string(ended.Reason), "_", " ")
-		case reply.err != nil:
-			require.NoError(t, reply.err)
-		case reply.asks == nil:
-			require.Equal(t, "done", reply.plan)
+		case reply.Err != nil:
+			require.NoError(t, reply.Err)
+		case reply.Asks == nil:
+			require.Equal(t, "done", reply.Plan)
 			if again == nil {
 				return "goes on"
 			}
 			return "asks " + strings.Join(again, ", ")
 		}
-		for _, key := range reply.asks {
+		for _, key := range reply.Asks {
 			if key != "third" {
 				again = append(again, key)
 			}
 		}
-		reply = tool.round(t.Context(), "", reply.state, choosing(reply, parts))
+		reply = tool.Round(t.Context(), "", reply.State, choosing(reply, parts))
 	}
 	require.Fail(t, "the call has no end")
 	return ""
 }
 
 // choosing answers with the first choice, or yes.
-func choosing(reply tripReply, parts []part) mcp.InputResponseMap {
+func choosing(reply kit.Reply, parts []part) mcp.InputResponseMap {
 	responses := mcp.InputResponseMap{}
-	for _, key := range reply.asks {
+	for _, key := range reply.Asks {
 		for _, p := range parts {
 			var value any = true
 			if !p.confirms && len(p.choices) > 0 {
@@ -188,29 +189,6 @@ func choosing(reply tripReply, parts []part) mcp.InputResponseMap {
 		}
 	}
 	return responses
-}
-
-// Of the questions of one round, those that are worded as they were keep their answers.
-func TestOnlyWhatChangedIsAskedAgain(t *testing.T) {
-	for name, style := range linearStyles {
-		if name == "coroutine" {
-			continue // it has no other version
-		}
-		for _, reworded := range []string{"?q=other words+r", "?q+r=other words"} {
-			t.Run(name+reworded, func(t *testing.T) {
-				var did deeds
-				one := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", "?q+r", "!z")), "v1")
-				two := newTrip(newTripRuntime(t, nil), style(script(&did, "!a", reworded, "!z")), "v2")
-				again := two.answer(one.ends(t, one.begin()), "x")
-				require.NoError(t, again.err)
-				changed := map[bool]string{true: "q", false: "r"}[strings.Contains(reworded, "q=")]
-				require.Equal(t, []string{changed}, again.asks)
-				last := two.answer(again, "y")
-				require.Equal(t, tripReply{plan: map[string]string{"q": "a y x z ", "r": "a x y z "}[changed]}, last)
-				require.Equal(t, 1, did.count("a"))
-			})
-		}
-	}
 }
 
 // joinedRows are the rows of a table. Names whose cells are equal share one.

@@ -14,31 +14,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/mrtr/visit"
 )
 
 // booking is a tool that has the effect "book", asks "q", and does after when q is
 // answered. Its effect runs at the top of the handler, or is the first step.
-func booking(t *testing.T, book func(context.Context, string) (any, error), after func() error) map[string]tripStyle {
+func booking(t *testing.T, book func(context.Context, string) (any, error), after func() error) map[string]kit.Style {
 	// The handler goes on from any failure of the effect.
 	tried := func(ctx context.Context, c *mrtr.Call) {
 		defer func() { _ = recover() }()
 		_, _ = mrtr.Once(ctx, c, "book", book)
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		tried(s.ctx, s.Call)
-		ask(s, text("q"))
-		return tripOut{}, after()
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		tried(s.Ctx, s.Call)
+		kit.Ask(s, kit.Text("q"))
+		return kit.Out{}, after()
 	})
-	var list tripSteps
-	steps.Do(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
+	var list kit.Steps
+	steps.Do(&list, "first", func(ctx context.Context, at *kit.At, _ string) (int, error) {
 		tried(ctx, at.Call)
 		return 0, mrtr.ErrSkip
 	})
-	steps.Always(&list, text("q"))
-	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, after() })
-	styles["steps"] = mustBuild(t, &list)
+	steps.Always(&list, kit.Text("q"))
+	list.End(func(context.Context, *kit.At) (kit.Out, error) { return kit.Out{}, after() })
+	styles["steps"] = kit.Build(t, &list)
 	return styles
 }
 
@@ -64,53 +65,53 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 	}
 	full := errors.New("the train is full")
 	endings := map[string]struct {
-		end   func(t *testing.T, style tripStyle, name string) error
+		end   func(t *testing.T, style kit.Style, name string) error
 		after func() error
 		only  []string // styles; all if empty
 	}{
-		"declined": {end: func(t *testing.T, style tripStyle, _ string) error {
-			tool := serveTrip(t, style)
-			asked := tool.begin()
-			return tool.round(t.Context(), "", asked.state, declining(asked)).err
+		"declined": {end: func(t *testing.T, style kit.Style, _ string) error {
+			tool := kit.ServeTrip(t, style)
+			asked := tool.Begin()
+			return tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err
 		}},
-		"cancelled": {end: func(t *testing.T, style tripStyle, _ string) error {
-			tool := serveTrip(t, style)
-			return tool.round(t.Context(), "", tool.begin().state, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}}).err
+		"cancelled": {end: func(t *testing.T, style kit.Style, _ string) error {
+			tool := kit.ServeTrip(t, style)
+			return tool.Round(t.Context(), "", tool.Begin().State, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}}).Err
 		}},
-		"unanswered": {end: func(t *testing.T, style tripStyle, _ string) error {
-			tool := serveTrip(t, style)
-			last := tool.begin()
-			for last.err == nil {
-				last = tool.round(t.Context(), "", last.state, nil)
+		"unanswered": {end: func(t *testing.T, style kit.Style, _ string) error {
+			tool := kit.ServeTrip(t, style)
+			last := tool.Begin()
+			for last.Err == nil {
+				last = tool.Round(t.Context(), "", last.State, nil)
 			}
-			return last.err
+			return last.Err
 		}},
 		"its own error": {end: answered, after: func() error { return full }},
 		"a panic":       {end: answered, after: func() error { panic("boom") }},
 		"no visit":      {end: answered, after: func() error { return visit.ErrNoVisit }},
 		"Goexit":        {end: answered, after: func() error { runtime.Goexit(); return nil }},
-		"another style": {end: func(t *testing.T, style tripStyle, name string) error {
-			one := serveTrip(t, style)
-			asked := one.ends(t, one.begin())
+		"another style": {end: func(t *testing.T, style kit.Style, name string) error {
+			one := kit.ServeTrip(t, style)
+			asked := one.Ends(t, one.Begin())
 			other := map[string]string{"native": "journal"}[name]
 			if other == "" {
 				other = "native"
 			}
-			last := newTrip(newTripRuntime(t, nil), booking(t, nothingDone, func() error { return nil })[other], "").answer(asked, "x")
-			ended(t, last.err, mrtr.Diverged)
-			return last.err
+			last := kit.NewTrip(kit.TripRuntime(t, nil), booking(t, nothingDone, func() error { return nil })[other], "").Answer(asked, "x")
+			kit.Ended(t, last.Err, mrtr.Diverged)
+			return last.Err
 		}},
-		"a frame that is gone": {only: []string{"coroutine"}, end: func(t *testing.T, style tripStyle, _ string) error {
-			one := serveTrip(t, style)
-			asked := one.ends(t, one.begin())
-			last := serveTrip(t, style).answer(asked, "x")
-			ended(t, last.err, mrtr.FrameGone)
-			return last.err
+		"a frame that is gone": {only: []string{"coroutine"}, end: func(t *testing.T, style kit.Style, _ string) error {
+			one := kit.ServeTrip(t, style)
+			asked := one.Ends(t, one.Begin())
+			last := kit.ServeTrip(t, style).Answer(asked, "x")
+			kit.Ended(t, last.Err, mrtr.FrameGone)
+			return last.Err
 		}},
-		"too large a state": {end: func(t *testing.T, style tripStyle, _ string) error {
-			last := newTrip(newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}}), style, "").begin()
-			ended(t, last.err, mrtr.LimitExceeded)
-			return last.err
+		"too large a state": {end: func(t *testing.T, style kit.Style, _ string) error {
+			last := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxStateBytes: 16}}), style, "").Begin()
+			kit.Ended(t, last.Err, mrtr.LimitExceeded)
+			return last.Err
 		}},
 	}
 	cases := 0
@@ -133,12 +134,12 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 						want = "unknown"
 						require.Contains(t, said, "do not call the tool again without checking")
 					}
-					require.Equal(t, want, effectOf(err))
+					require.Equal(t, want, kit.EffectOf(err))
 					if effect.effect == "" {
 						require.NotContains(t, said, `"book"`)
 						return
 					}
-					told := toldBy(err)
+					told := kit.ToldBy(err)
 					notAdvisedToCallAgain(t, told)
 					require.Equal(t, 1, strings.Count(told, `"book" was done`), told)
 					require.Equal(t, effect.effect == "unknown", strings.Contains(told, `hether "book" was done is unknown`), told)
@@ -158,9 +159,9 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 	require.Equal(t, len(effects)*(9*5+1), cases)
 }
 
-func answered(t *testing.T, style tripStyle, _ string) error {
-	tool := serveTrip(t, style)
-	return tool.answer(tool.begin(), "x").err
+func answered(t *testing.T, style kit.Style, _ string) error {
+	tool := kit.ServeTrip(t, style)
+	return tool.Answer(tool.Begin(), "x").Err
 }
 
 // slow is a timeout that is none of package context.
@@ -187,21 +188,21 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var list tripSteps
-			steps.Do(&list, "book", func(context.Context, *tripAt, string) (any, error) { return test.do() })
-			list.End(ends("done"))
-			err := serveTrip(t, mustBuild(t, &list)).begin().err
+			var list kit.Steps
+			steps.Do(&list, "book", func(context.Context, *kit.At, string) (any, error) { return test.do() })
+			list.End(kit.End("done"))
+			err := kit.ServeTrip(t, kit.Build(t, &list)).Begin().Err
 			require.EqualError(t, err, test.want)
-			require.Equal(t, test.effect, effectOf(err))
+			require.Equal(t, test.effect, kit.EffectOf(err))
 		})
 	}
 }
 
 // An attempt of unknown outcome that succeeds later has happened.
 func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 		tries, idems := 0, map[string]int{}
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
 				idems[idem]++
 				if tries++; tries == 1 {
@@ -214,43 +215,44 @@ func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
 			}
 			return "", err
 		}))
-		second := tool.answer(tool.begin(), "x")
-		require.Equal(t, []string{"r"}, second.asks)
-		last := tool.round(t.Context(), "", second.state, declining(second))
-		require.Equal(t, []string{"book"}, ended(t, last.err, mrtr.Declined).Applied)
-		require.Equal(t, "applied", effectOf(last.err))
+		second := tool.Answer(tool.Begin(), "x")
+		require.Equal(t, []string{"r"}, second.Asks)
+		last := tool.Round(t.Context(), "", second.State, kit.Declining(second))
+		require.Equal(t, []string{"book"}, kit.Ended(t, last.Err, mrtr.Declined).Applied)
+		require.Equal(t, "applied", kit.EffectOf(last.Err))
 		require.Len(t, idems, 1, "an attempt that may have happened is repeated under its own key")
 	})
 }
 
 // seatStyles ask for a seat, book it, ask for a yes, and book again if that failed. They pass on the
 // key of each attempt.
-func seatStyles(t *testing.T, book func(idem, seat string) error) map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		seat := ask(s, text("seat"))
+func seatStyles(t *testing.T, book func(idem, seat string) error) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		seat := kit.Ask(s, kit.Text("seat"))
 		booking := func(_ context.Context, idem string) (string, error) { return seat, book(idem, seat) }
-		_, err := mrtr.Once(s.ctx, s.Call, "book", booking)
-		ask(s, text("more"))
+		_, err := mrtr.Once(s.Ctx, s.Call, "book", booking)
+		kit.Ask(s, kit.Text("more"))
 		if err != nil {
-			once(s, "book", booking)
+			kit.Once(s, "book", booking)
 		}
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	})
 	delete(styles, "coroutine") // it cannot go back
-	var list tripSteps
-	seat := steps.Always(&list, text("seat"))
-	steps.Do(&list, "book", func(_ context.Context, at *tripAt, idem string) (string, error) {
+	var list kit.Steps
+	seat := steps.Always(&list, kit.Text("seat"))
+	steps.Do(&list, "book", func(_ context.Context, at *kit.At, idem string) (string, error) {
 		return seat.Of(at), book(idem, seat.Of(at))
 	})
-	steps.Always(&list, text("more"))
-	list.End(ends("done"))
-	styles["steps"] = mustBuild(t, &list)
+	steps.Always(&list, kit.Text("more"))
+	list.End(kit.End("done"))
+	styles["steps"] = kit.Build(t, &list)
 	return styles
 }
 
 // A user who goes back and takes another seat books another seat, also at a desk that
 // honours idempotency keys. One who repeats the same answer repeats the same key.
 func TestIdemDependsOnTheAnswersBeforeTheEffect(t *testing.T) {
+	kit.Differs(t, "a second answer to one round is refused")
 	desk := map[string]string{} // the seat that each key has booked
 	idems := []string{}
 	styles := seatStyles(t, func(idem, seat string) error {
@@ -265,20 +267,20 @@ func TestIdemDependsOnTheAnswersBeforeTheEffect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			idems = nil
 			clear(desk)
-			tool := serveTrip(t, style)
-			asked := tool.begin()
+			tool := kit.ServeTrip(t, style)
+			asked := tool.Begin()
 			for _, seat := range []string{"1A", "20F", "1A"} {
-				next := tool.answer(asked, seat)
-				require.NoError(t, next.err)
-				require.NoError(t, tool.answer(next, seat).err)
+				next := tool.Answer(asked, seat)
+				require.NoError(t, next.Err)
+				require.NoError(t, tool.Answer(next, seat).Err)
 			}
 			require.Len(t, idems, 3)
 			require.Equal(t, idems[0], idems[2], "the same history, the same key")
 			require.NotEqual(t, idems[0], idems[1])
 			require.Equal(t, "1A", desk[idems[0]])
 			require.Equal(t, "20F", desk[idems[1]])
-			other := tool.begin()
-			require.NoError(t, tool.answer(other, "1A").err)
+			other := tool.Begin()
+			require.NoError(t, tool.Answer(other, "1A").Err)
 			require.NotContains(t, idems[:3], idems[3], "another call")
 		})
 	}
@@ -302,20 +304,20 @@ func TestIdemStaysAcrossAttempts(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			tries, idems = 0, nil
-			tool := serveTrip(t, style)
-			next := tool.answer(tool.begin(), "1A")
-			require.Equal(t, []string{"more"}, next.asks)
-			require.NoError(t, tool.answer(next, "yes").err)
+			tool := kit.ServeTrip(t, style)
+			next := tool.Answer(tool.Begin(), "1A")
+			require.Equal(t, []string{"more"}, next.Asks)
+			require.NoError(t, tool.Answer(next, "yes").Err)
 			require.Len(t, idems, 2)
 			require.Equal(t, idems[0], idems[1])
 		})
 	}
 	t.Run("an answer that is replaced", func(t *testing.T) {
 		var idems []string
-		tool := serveTrip(t, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-			seat, ok := mrtr.Answer(c, text("seat"))
+		tool := kit.ServeTrip(t, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
+			seat, ok := mrtr.Answer(c, kit.Text("seat"))
 			if !ok {
-				return mrtr.Need(text("seat")), tripOut{}, nil
+				return mrtr.Need(kit.Text("seat")), kit.Out{}, nil
 			}
 			_, err := mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
 				idems = append(idems, idem)
@@ -325,13 +327,50 @@ func TestIdemStaysAcrossAttempts(t *testing.T) {
 				return seat, nil
 			})
 			if err != nil {
-				return mrtr.Need(text("seat")), tripOut{}, nil
+				return mrtr.Need(kit.Text("seat")), kit.Out{}, nil
 			}
-			return nil, tripOut{Plan: seat}, nil
+			return nil, kit.Out{Plan: seat}, nil
 		}))
-		last := tool.answer(tool.answer(tool.begin(), "1A"), "20F")
-		require.Equal(t, "20F", last.plan)
+		last := tool.Answer(tool.Answer(tool.Begin(), "1A"), "20F")
+		require.Equal(t, "20F", last.Plan)
 		require.Len(t, idems, 2)
 		require.NotEqual(t, idems[0], idems[1])
 	})
+}
+
+// A call that began in one style is told apart in every other, before anything runs.
+// Journal and Resumable keep the same journal.
+func TestEveryStyleNoticesAnother(t *testing.T) {
+	began := map[string]string{
+		"native": "it was written as guards", "steps": "it was written as a list of steps", "coroutine": "it was written as a coroutine",
+		"journal": "it was written as journaled code", "resumable": "it was written as journaled code",
+	}
+	for before := range began {
+		for after := range began {
+			t.Run(before+" to "+after, func(t *testing.T) {
+				var did kit.Deeds
+				styles := booking(t, func(context.Context, string) (any, error) { return did.Note("book"), nil }, func() error {
+					did.Note("after")
+					return nil
+				})
+				require.Len(t, styles, len(began))
+				one := kit.NewTrip(kit.TripRuntime(t, nil), styles[before], "v1")
+				asked := one.Ends(t, one.Begin())
+				require.NoError(t, asked.Err)
+				last := kit.NewTrip(kit.TripRuntime(t, nil), styles[after], "v2").Answer(asked, "x")
+				require.Equal(t, 1, did.Count("book"))
+				switch {
+				case before == "coroutine" && after == before:
+					kit.Ended(t, last.Err, mrtr.FrameGone)
+				case before == after, began[before] == began[after]:
+					require.NoError(t, last.Err)
+					require.Equal(t, 1, did.Count("after"))
+					return
+				default:
+					require.Contains(t, kit.Ended(t, last.Err, mrtr.Diverged).Detail, began[before])
+				}
+				require.Zero(t, did.Count("after"))
+			})
+		}
+	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
-	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
 )
 
 // A Choice is one of the values that a person may pick.

@@ -8,13 +8,12 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -54,78 +53,13 @@ func TestReasonsOfErrors(t *testing.T) {
 	}
 }
 
-// One cause has one code, whichever way it arises: found by the engine, by the
-// bridge under it, by AskOver, or by sse on its own.
-func TestTheSameCauseHasTheSameCode(t *testing.T) {
-	type promptFunc = mrtr.GuardedFunc[map[string]string, *mcp.GetPromptResult]
-	needsUnits := func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		return mrtr.Need(units), nil, nil
-	}
-	needsTooMany := func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		var many []mrtr.AnyQuestion
-		for i := range 17 {
-			many = append(many, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
-		}
-		return mrtr.Need(many...), nil, nil
-	}
-	asksOver := func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		_, err := units.AskOver(ctx, c.Session())
-		return nil, nil, err
-	}
-	fails := func(err error) promptFunc {
-		return func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-			return nil, nil, err
-		}
-	}
-	engine := func(h promptFunc, legacy mrtr.LegacyPolicy) func(rt *mrtr.Runtime) mcp.PromptHandler {
-		return func(rt *mrtr.Runtime) mcp.PromptHandler {
-			return mrtr.Prompt(rt, mrtr.Native(h), &mrtr.HandlerOptions{Legacy: legacy})
-		}
-	}
-	bridgeAlone := func(*mrtr.Runtime) mcp.PromptHandler {
-		return sse.BridgePrompt(func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"units": &mcp.ElicitParams{Message: "Which units?"}}}, nil
-		}, nil)
-	}
-	const stopped, fault = -31000, -32603
-	for _, c := range []struct {
-		explanation string
-		handler     func(rt *mrtr.Runtime) mcp.PromptHandler
-		client      *wire.Options
-		answer      wire.Answer
-		want        int64
-	}{
-		{"cannot be asked, by the engine", engine(needsUnits, mrtr.LegacyNever), legacyClient, wire.Missing, stopped},
-		{"cannot be asked, by the bridge's gate in the engine", engine(needsUnits, mrtr.LegacyBridge), legacyMute, wire.Missing, stopped},
-		{"cannot be asked, by AskOver", engine(asksOver, mrtr.LegacyBridge), legacyMute, wire.Missing, stopped},
-		{"cannot be asked, by sse alone", bridgeAlone, legacyMute, wire.Missing, stopped},
-		{"declined, modern", engine(needsUnits, mrtr.LegacyBridge), nil, wire.Decline, stopped},
-		{"declined, legacy", engine(needsUnits, mrtr.LegacyBridge), legacyClient, wire.Decline, stopped},
-		{"declined, by AskOver", engine(asksOver, mrtr.LegacyBridge), legacyClient, wire.Decline, stopped},
-		{"an outcome of the author's", engine(fails(outcome{}), mrtr.LegacyBridge), nil, wire.Missing, stopped},
-		{"an error of the author's", engine(fails(errors.New("disk full")), mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"a limit exceeded", engine(needsTooMany, mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"misuse", engine(fails(mrtr.Question[string]{}.Err()), mrtr.LegacyBridge), nil, wire.Missing, fault},
-		{"a code of the author's", engine(fails(fmt.Errorf("no: %w", &jsonrpc.Error{Code: 7})), mrtr.LegacyBridge), nil, wire.Missing, 7},
-	} {
-		t.Run(c.explanation, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			server := newServer()
-			server.AddPrompt(&mcp.Prompt{Name: "p"}, c.handler(rt))
-			out, err := connect(t, server, c.client).Run(t.Context(), wire.Request{Method: "prompts/get", Name: "p"}, wire.Answers{"units": c.answer})
-			require.NoError(t, err)
-			refusedWith(t, out.Error, c.want)
-		})
-	}
-}
-
 // A legacy client's own error is the answer to a question, and its code means
 // nothing to the call.
 func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := newServer()
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.NewServer()
 	server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		_, err := units.AskOver(ctx, c.Session())
+		_, err := kit.Units.AskOver(ctx, c.Session())
 		return nil, nil, fmt.Errorf("asking: %w", err)
 	}), nil))
 	var seen error
@@ -138,65 +72,12 @@ func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
 			return res, err
 		}
 	})
-	out, err := connect(t, server, legacyClient).Run(t.Context(), wire.Request{Method: "prompts/get", Name: "p"}, wire.Answers{"units": wire.Fail(-32000, "no screen")})
+	out, err := kit.Connect(t, server, kit.Legacy).Run(t.Context(), wire.Request{Method: "prompts/get", Name: "p"}, wire.Answers{"units": wire.Fail(-32000, "no screen")})
 	require.NoError(t, err)
-	refusedWith(t, out.Error, -31000)
+	kit.RefusedWith(t, out.Error, -31000)
 	var failed *sse.Error
 	require.ErrorAs(t, seen, &failed)
 	require.Equal(t, sse.Failed, failed.Reason)
-}
-
-// outcome is an error of the author's that its client can do something about.
-type outcome struct{}
-
-func (outcome) Error() string           { return "no seats left" }
-func (outcome) ToolErrorType() string   { return "sold_out" }
-func (outcome) ToolErrorExpected() bool { return true }
-
-// Why a sender is not identified is between the operator and the directory. The
-// client gets one text, on tools, prompts and resources, with whatever error
-// Options.Principal chose.
-func TestAClientDoesNotLearnWhyItIsNotIdentified(t *testing.T) {
-	const secret = "ldap-7.internal"
-	for explanation, cause := range map[string]error{
-		"an error":               errors.New("dial " + secret),
-		"a JSON-RPC error":       &jsonrpc.Error{Code: -31077, Message: secret},
-		"a wrapped JSON-RPC one": fmt.Errorf("asking the directory: %w", &jsonrpc.Error{Code: -31077, Message: secret}),
-		"an error with a hint":   hinted{secret},
-	} {
-		t.Run(explanation, func(t *testing.T) {
-			rt, seen := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", cause }})
-			client := connect(t, everything(rt), nil)
-			for i, m := range methods {
-				_ = send(t, client, m.first)
-				messages := client.Messages()
-				reply := string(messages[len(messages)-1].JSON)
-				require.Contains(t, reply, "This request was refused: its sender is not identified.")
-				require.NotContains(t, reply, secret)
-				require.NotContains(t, reply, "-31077")
-				refused := seen.of(observe.PrincipalRefused)
-				require.Len(t, refused, i+1, "the observer was not told")
-				require.Equal(t, cause, refused[i].Err)
-				require.Equal(t, "Options.Principal returned an error", refused[i].Reason)
-			}
-			require.Zero(t, seen.entries())
-		})
-	}
-}
-
-type hinted struct{ text string }
-
-func (e hinted) Error() string              { return "no" }
-func (e hinted) ToolErrorHints() []string   { return []string{e.text} }
-func (e hinted) ToolErrorOperation() string { return e.text }
-
-// No error in the chain carries the cause either: a layer outside would find it.
-func TestARefusalHidesItsCause(t *testing.T) {
-	rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", hinted{"x"} }})
-	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
-	_, _, err := h(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, input{})
-	require.Error(t, err)
-	require.NotErrorIs(t, err, hinted{"x"})
 }
 
 // The log names the operator's task, and how urgent it is.
@@ -208,43 +89,25 @@ func TestARefusedRequestIsLogged(t *testing.T) {
 		arguments   string
 		want        string
 	}{
-		{"a principal that is not found", mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", errors.New(canary) }},
+		{"a principal that is not found", mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { return "", errors.New(kit.Canary) }},
 			nil, `{}`, `level=WARN msg="principal refused" method=tools/call name=tool era=unaskable reason="Options.Principal returned an error"`},
 		{"a token without a user", mrtr.Options{}, &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{}}, `{}`,
 			`level=ERROR msg="principal refused" method=tools/call name=tool era=unaskable reason="its token names no user: have the verifier set UserID, or set Options.Principal"`},
-		{"arguments that mean two things", mrtr.Options{}, nil, `{"` + canary + `":1,"` + canary + `":2}`,
+		{"arguments that mean two things", mrtr.Options{}, nil, `{"` + kit.Canary + `":1,"` + kit.Canary + `":2}`,
 			`level=WARN msg="request refused" method=tools/call name=tool era=unaskable reason="its arguments have no canonical form"`},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			logger, log := newLog()
+			logger, log := kit.NewLog()
 			c.options.Listener = observe.With(observe.Log(logger))
-			rt, _ := newRuntime(t, &c.options)
-			h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
-			_, _, err := h(t.Context(), &mcp.CallToolRequest{Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "tool", Arguments: []byte(c.arguments)}}, input{})
+			rt, _ := kit.NewRuntime(t, &c.options)
+			h := mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil)
+			_, _, err := h(t.Context(), &mcp.CallToolRequest{Extra: c.extra, Params: &mcp.CallToolParamsRaw{Name: "tool", Arguments: []byte(c.arguments)}}, kit.Input{})
 			require.Error(t, err)
 			require.Contains(t, log.String(), c.want)
 			require.Equal(t, 1, strings.Count(log.String(), "\n"))
-			require.NotContains(t, log.String(), canary)
+			require.NotContains(t, log.String(), kit.Canary)
 		})
 	}
-}
-
-// The runtime's own stack traces show the words that functions were called with.
-func TestALogOfAPanicShowsNoArguments(t *testing.T) {
-	logger, log := newLog()
-	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(logger))})
-	server := serveTool(rt, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return nil, output{fmt.Sprint(transfer(0x7ecabada55, func() { panic("no") }))}, nil
-	}, nil)
-	require.True(t, call(t, connect(t, server, nil), nil).IsError)
-	require.Contains(t, log.String(), "mrtr_test.transfer", "the function is named")
-	require.NotContains(t, log.String(), "7ecabada55", "and its argument is not shown")
-}
-
-//go:noinline
-func transfer(cents int, fail func()) int {
-	fail()
-	return cents
 }
 
 // A client chooses the address of a resource: its characters and its length.
@@ -252,31 +115,31 @@ func TestAnAddressInTheLogIsBounded(t *testing.T) {
 	const kept = "mem://two/"
 	for explanation, c := range map[string]struct{ address, want string }{
 		"a long one":              {kept + strings.Repeat("é", 1_500_000), kept + strings.Repeat("é", 123) + "..."},
-		"a query":                 {kept + "a?token=" + canary, kept + "a"},
+		"a query":                 {kept + "a?token=" + kit.Canary, kept + "a"},
 		"a long query":            {kept + "a?" + strings.Repeat("q", 3_000_000), kept + "a"},
-		"a fragment":              {kept + "a#" + canary, kept + "a"},
-		"a user":                  {"mem://ada:" + canary + "@two/a", "mem://two/a"},
+		"a fragment":              {kept + "a#" + kit.Canary, kept + "a"},
+		"a user":                  {"mem://ada:" + kit.Canary + "@two/a", "mem://two/a"},
 		"an at in the path":       {kept + "a@b", kept + "a@b"},
 		"an address without host": {"mem:a", "mem:a"},
 	} {
 		t.Run(explanation, func(t *testing.T) {
-			logger, log := newLog()
-			seen := &recorder{}
+			logger, log := kit.NewLog()
+			seen := &kit.Recorder{}
 			both := observers{seen, observe.Log(logger)}
-			rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(both)})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(both)})
 			h := mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{}, nil
 			}), nil)
 			for _, state := range []string{"", "forged"} {
 				_, _ = h(t.Context(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: c.address, RequestState: state}})
 			}
-			require.Len(t, seen.of(observe.StateRefused), 1)
-			require.NotEmpty(t, seen.of(observe.CallCompleted))
-			for _, e := range seen.all() {
+			require.Len(t, seen.Of(observe.StateRefused), 1)
+			require.NotEmpty(t, seen.Of(observe.CallCompleted))
+			for _, e := range seen.All() {
 				require.Equal(t, c.want, e.Name)
 			}
 			require.Less(t, log.Len(), 2000)
-			require.NotContains(t, log.String(), canary)
+			require.NotContains(t, log.String(), kit.Canary)
 		})
 	}
 }
@@ -287,17 +150,4 @@ func (all observers) Observe(ctx context.Context, e observe.Event) {
 	for _, o := range all {
 		o.Observe(ctx, e)
 	}
-}
-
-// Which build a call began with is for the operator.
-func TestADivergedCallTellsItsVersionToTheLogAlone(t *testing.T) {
-	var did deeds
-	seen := &recorder{}
-	asked := newTrip(newTripRuntime(t, nil), linear.Journal(script(&did, "?q", "?r")), "v1-"+canary).begin()
-	last := newTrip(newTripRuntime(t, &mrtr.Options{Listener: observe.With(seen)}), linear.Journal(script(&did, "?s")), "v2").answer(asked, "x")
-	ended(t, last.err, mrtr.Diverged)
-	require.NotContains(t, last.err.Error(), canary)
-	stopped := seen.of(observe.CallStopped)
-	require.Len(t, stopped, 1)
-	require.Equal(t, "begun with version v1-"+canary, stopped[0].Reason)
 }

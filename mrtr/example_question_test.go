@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
@@ -400,9 +401,9 @@ func ExampleContentProvider() {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	mrtr.AddTool(server, &mcp.Tool{Name: "forecast"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, Forecast, error) {
-		unit, ok := mrtr.Answer(c, units)
+		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
-			return mrtr.Need(units), Forecast{}, nil
+			return mrtr.Need(kit.Units), Forecast{}, nil
 		}
 		return nil, Forecast{22, unit}, nil
 	}), nil))

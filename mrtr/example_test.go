@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 )
 
 // A guarded handler reads its answers and asks for the missing ones. It runs
@@ -140,9 +141,9 @@ func ExampleNeed() {
 // A prompt asks as a tool does.
 func ExamplePrompt() {
 	handler := func(_ context.Context, c *mrtr.Call, arguments map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		unit, ok := mrtr.Answer(c, units)
+		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
-			return mrtr.Need(units), nil, nil
+			return mrtr.Need(kit.Units), nil, nil
 		}
 		text := &mcp.TextContent{Text: "Describe " + arguments["place"] + " in " + unit + " units."}
 		return nil, &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: text}}}, nil
@@ -169,9 +170,9 @@ func ExamplePrompt() {
 // A resource asks as a tool does. Its input is the address.
 func ExampleResource() {
 	handler := func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
-		unit, ok := mrtr.Answer(c, units)
+		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
-			return mrtr.Need(units), nil, nil
+			return mrtr.Need(kit.Units), nil, nil
 		}
 		return nil, &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: "22 degrees, " + unit}}}, nil
 	}
@@ -197,9 +198,9 @@ func ExampleResource() {
 // A raw tool has a schema made at run time, and reads its arguments itself.
 func ExampleRawTool() {
 	handler := func(_ context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
-		unit, ok := mrtr.Answer(c, units)
+		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
-			return mrtr.Need(units), nil, nil
+			return mrtr.Need(kit.Units), nil, nil
 		}
 		text := &mcp.TextContent{Text: string(arguments) + " " + unit}
 		return nil, &mcp.CallToolResult{Content: []mcp.Content{text}}, nil
@@ -227,9 +228,9 @@ func ExampleRawTool() {
 // The modern arm returns its question. The legacy arm waits for the answer in
 // place, which only the session of a legacy client can carry.
 func ExampleByVersion() {
-	modern := oneQuestion(units, func(unit string) string { return unit + ", from a round" })
+	modern := oneQuestion(kit.Units, func(unit string) string { return unit + ", from a round" })
 	legacy := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
-		unit, err := units.AskOver(ctx, c.Session())
+		unit, err := kit.Units.AskOver(ctx, c.Session())
 		if err != nil {
 			return nil, forecast{}, err
 		}
@@ -254,7 +255,7 @@ func ExampleByVersion() {
 
 // Middleware tells outcomes apart by their reason.
 func ExampleError() {
-	server := newWeather(oneQuestion(units, func(unit string) string { return unit }))
+	server := newWeather(oneQuestion(kit.Units, func(unit string) string { return unit }))
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			result, err := next(ctx, method, req)

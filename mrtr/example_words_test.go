@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -40,7 +41,7 @@ func round(handler mcp.ToolHandlerFor[lookup, forecast], state, units string) (n
 }
 
 func unitsOnly() mrtr.Style[lookup, forecast] {
-	return oneQuestion(units, func(unit string) string { return unit })
+	return oneQuestion(kit.Units, func(unit string) string { return unit })
 }
 
 // Instances that share a key serve each other's rounds.
@@ -79,10 +80,10 @@ func ExampleTool() {
 // Where there is no answer yet, the handler returns its question.
 func ExampleAnswer() {
 	handler := func(_ context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
-		unit, ok := mrtr.Answer(c, units)
+		unit, ok := mrtr.Answer(c, kit.Units)
 		fmt.Printf("%q %t\n", unit, ok)
 		if !ok {
-			return mrtr.Need(units), forecast{}, nil
+			return mrtr.Need(kit.Units), forecast{}, nil
 		}
 		return nil, forecast{unit}, nil
 	}
@@ -100,7 +101,7 @@ func ExampleOptions() {
 	if err != nil {
 		panic(err)
 	}
-	handler := mrtr.Tool(rt, oneQuestion(units, func(unit string) string {
+	handler := mrtr.Tool(rt, oneQuestion(kit.Units, func(unit string) string {
 		fmt.Println("looking it up")
 		return unit
 	}), nil)
@@ -117,7 +118,7 @@ func ExampleOptions() {
 
 // A question is a value. A malformed one ends the call that asks it, and says why at once.
 func ExampleQuestion() {
-	fmt.Println(units.Key(), units.Err())
+	fmt.Println(kit.Units.Key(), kit.Units.Err())
 	fmt.Println(mrtr.Choose("units", "Which units?").Err())
 	// Output:
 	// units <nil>
@@ -127,7 +128,7 @@ func ExampleQuestion() {
 // heldUnits asks in linear code, and is held meanwhile.
 func heldUnits() mrtr.Style[lookup, forecast] {
 	return linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ lookup) (forecast, error) {
-		unit, err := linear.Ask(ctx, c, units)
+		unit, err := linear.Ask(ctx, c, kit.Units)
 		return forecast{unit}, err
 	})
 }
@@ -205,9 +206,9 @@ func ExampleHandlerOptions() {
 	}
 	style := mrtr.Native(func(_ context.Context, c *mrtr.Call, _ lookup) (*mrtr.IncompleteResult, forecast, error) {
 		fmt.Println("entered")
-		return mrtr.Need(units), forecast{}, nil
+		return mrtr.Need(kit.Units), forecast{}, nil
 	})
-	handler := mrtr.Tool(rt, style, &mrtr.HandlerOptions{StateTTL: 10 * time.Minute, Needs: []mrtr.AnyQuestion{units}})
+	handler := mrtr.Tool(rt, style, &mrtr.HandlerOptions{StateTTL: 10 * time.Minute, Needs: []mrtr.AnyQuestion{kit.Units}})
 	mute := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "weather", Meta: mcp.Meta{
 		mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientCapabilities: map[string]any{},
 	}}}

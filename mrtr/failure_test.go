@@ -4,149 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
-
-var errClosed = errors.New("the desk is closed")
-
-// fullError survives JSON. hiddenError does not.
-type fullError struct {
-	Train string `json:"train"`
-}
-
-func (e *fullError) Error() string            { return e.Train + " is full" }
-func (e *fullError) ToolErrorType() string    { return "full" }
-func (e *fullError) ToolErrorExpected() bool  { return true }
-func (e *fullError) ToolErrorHints() []string { return []string{"Take another train."} }
-func (e *fullError) ToolErrorSelector() (string, []string) {
-	return "train", []string{"IC 2"}
-}
-
-type hiddenError struct{ why string }
-
-func (e hiddenError) Error() string { return e.why }
-
-// like tells what code can find out about an error.
-func like(err error) string {
-	var full *fullError
-	var hidden hiddenError
-	var usage *mrtr.UsageError
-	var stopped *mrtr.Error
-	var wire *jsonrpc.Error
-	var typed interface{ ToolErrorType() string }
-	var expected interface{ ToolErrorExpected() bool }
-	var hinted interface{ ToolErrorHints() []string }
-	var selector interface{ ToolErrorSelector() (string, []string) }
-	var timeout interface{ Timeout() bool }
-	words := []string{fmt.Sprintf("%q", err.Error())}
-	for _, sentinel := range []struct {
-		name string
-		err  error
-	}{{"closed", errClosed}, {"late", context.DeadlineExceeded}, {"no file", fs.ErrNotExist}} {
-		if errors.Is(err, sentinel.err) {
-			words = append(words, "is:"+sentinel.name)
-		}
-	}
-	if errors.As(err, &full) {
-		words = append(words, "full:"+full.Train)
-	}
-	if errors.As(err, &hidden) {
-		words = append(words, "hidden:"+hidden.why)
-	}
-	if errors.As(err, &usage) {
-		words = append(words, "usage:"+usage.Error())
-	}
-	if errors.As(err, &stopped) {
-		words = append(words, "stopped:"+string(stopped.Reason)+stopped.Key)
-	}
-	if errors.As(err, &wire) {
-		_, itself := err.(*jsonrpc.Error)
-		words = append(words, fmt.Sprintf("wire:%d %s %t", wire.Code, wire.Message, itself))
-	}
-	if errors.As(err, &typed) {
-		words = append(words, "type:"+typed.ToolErrorType())
-	}
-	if errors.As(err, &expected) {
-		words = append(words, fmt.Sprint("expected:", expected.ToolErrorExpected()))
-	}
-	if errors.As(err, &hinted) {
-		words = append(words, fmt.Sprint("hints:", hinted.ToolErrorHints()))
-	}
-	if errors.As(err, &selector) {
-		name, candidates := selector.ToolErrorSelector()
-		words = append(words, fmt.Sprintf("selector:%s %v", name, candidates))
-	}
-	if errors.As(err, &timeout) {
-		words = append(words, fmt.Sprint("timeout:", timeout.Timeout()))
-	}
-	return strings.Join(words, " ")
-}
-
-// An error of an effect is the same when it is returned first and when a replay meets
-// it, in every style, with the promised text.
-func TestAnErrorOfOnceIsTheSameWhenReplayed(t *testing.T) {
-	tests := map[string]struct {
-		err  error
-		want string
-	}{
-		"a sentinel":             {errClosed, `"the desk is closed" is:closed`},
-		"a wrapped sentinel":     {fmt.Errorf("booking: %w", errClosed), `"booking: the desk is closed" is:closed`},
-		"a joined one":           {errors.Join(errors.New("x"), errClosed), `"x\nthe desk is closed" is:closed`},
-		"no file":                {&fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, `"open x: file does not exist" is:no file timeout:false`},
-		"out of time":            {mrtr.NotDone(fmt.Errorf("desk: %w", context.DeadlineExceeded)), `"desk: context deadline exceeded" is:late timeout:true`},
-		"a type with JSON":       {fmt.Errorf("x: %w", &fullError{"IC 1"}), `"x: IC 1 is full" full:IC 1 type:full expected:true hints:[Take another train.] selector:train [IC 2]`},
-		"a type without":         {hiddenError{"secret"}, `"secret"`},
-		"a decline":              {&mrtr.Error{Reason: mrtr.Declined, Key: "q"}, `"Stopped: \"q\" was declined." stopped:declinedq type:declined expected:true`},
-		"a JSON-RPC error":       {&jsonrpc.Error{Code: -32002, Message: "own"}, `"own" wire:-32002 own true`},
-		"a wrapped JSON-RPC one": {fmt.Errorf("x: %w", &jsonrpc.Error{Code: -32002, Message: "own"}), `"x: own" wire:-32002 own false`},
-		"misuse":                 {mrtr.Question[int]{}.Err(), `"mrtr: the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known" usage:mrtr: the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known type:usage expected:false`},
-	}
-	require.NotEmpty(t, tests)
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-				var met []string
-				instance := func() *tripTool {
-					return serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-						for range 2 {
-							_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", test.err })
-							met = append(met, like(err))
-						}
-						return "later", nil
-					}))
-				}
-				tool := instance()
-				asked := tool.begin()
-				require.NoError(t, asked.err)
-				if !strings.HasSuffix(t.Name(), "/coroutine") { // that goes on where it is
-					tool = instance()
-				}
-				require.NoError(t, tool.answer(asked, "x").err)
-				require.GreaterOrEqual(t, len(met), 4)
-				for _, words := range met {
-					require.Equal(t, test.want, words)
-				}
-			})
-		})
-	}
-}
 
 // An error chain that never ends is cut, and ends the call like any other.
 func TestAnErrorThatUnwrapsToItself(t *testing.T) {
 	loop := &endless{}
-	last := serveTrip(t, linear.Journal(linearOf(around(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last := kit.ServeTrip(t, linear.Journal(kit.Linear(kit.Around(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", loop })
 		return "", err
-	})))).begin()
-	require.EqualError(t, last.err, "again")
+	})))).Begin()
+	require.EqualError(t, last.Err, "again")
 }
 
 // endless unwraps to an error of the same chain as often as a chain is looked at.
@@ -160,133 +34,24 @@ func (e *endless) Unwrap() error {
 	return &endless{e.depth + 1}
 }
 
-// A replay takes the way of the first run past every effect that failed, whatever ran
-// beside it, and past a panic that the handler recovered from.
-func TestJournalReplaysEveryFailure(t *testing.T) {
-	tests := map[string]func(ctx context.Context, c *mrtr.Call, did *deeds) string{
-		"beside a parallel one": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
-			started, failed := make(chan bool), make(chan bool)
-			left, right := make(chan error), make(chan error)
-			go func() {
-				_, err := mrtr.Once(ctx, c, "left", func(context.Context, string) (string, error) {
-					close(started)
-					<-failed
-					return did.do("left")(ctx, "")
-				})
-				left <- err
-			}()
-			go func() {
-				select {
-				case <-started:
-				default: // a replay: left returns at once
-					if did.count("left") == 0 {
-						<-started
-					}
-				}
-				_, err := mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-					did.note("right")
-					return "", errClosed
-				})
-				if did.count("left") == 0 {
-					close(failed)
-				}
-				right <- err
-			}()
-			err := <-right
-			return fmt.Sprint(<-left, err, errors.Is(err, errClosed))
-		},
-		"a panic that was recovered": func(ctx context.Context, c *mrtr.Call, did *deeds) (said string) {
-			defer func() {
-				var panicked *mrtr.PanicError
-				err, _ := recover().(error)
-				said = fmt.Sprint(errors.As(err, &panicked), panicked.Value)
-			}()
-			_, _ = mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-				did.note("right")
-				panic("boom")
-			})
-			return "not reached"
-		},
-		"a panic with an error": func(ctx context.Context, c *mrtr.Call, did *deeds) (said string) {
-			defer func() {
-				err, _ := recover().(error)
-				said = fmt.Sprint(errors.Is(err, errClosed))
-			}()
-			_, _ = mrtr.Once(ctx, c, "right", func(context.Context, string) (string, error) {
-				did.note("right")
-				panic(fmt.Errorf("x: %w", errClosed))
-			})
-			return "not reached"
-		},
-		"a lost value": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
-			_, err := mrtr.Once(ctx, c, "right", func(context.Context, string) (chan int, error) {
-				did.note("right")
-				return make(chan int), nil
-			})
-			return fmt.Sprint(err != nil)
-		},
-		"inside another": func(ctx context.Context, c *mrtr.Call, did *deeds) string {
-			_, err := mrtr.Once(ctx, c, "outer", func(ctx context.Context, _ string) (string, error) {
-				_, err := mrtr.Once(ctx, c, "inner", func(context.Context, string) (string, error) { return "", errClosed })
-				did.note("right")
-				return "done", errors.Join(err, nil)
-			})
-			said := fmt.Sprint(errors.Is(err, errClosed))
-			_, err = mrtr.Once(ctx, c, "inner", did.do("inner"))
-			return fmt.Sprint(said, err)
-		},
-	}
-	for name, body := range tests {
-		t.Run(name, func(t *testing.T) {
-			for engine, style := range linearStyles {
-				t.Run(engine, func(t *testing.T) {
-					var did deeds
-					seen := map[string]bool{}
-					instance := func() *tripTool {
-						return serveTrip(t, style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-							ctx, c := s.ctx, s.Call
-							seen[body(ctx, c, &did)] = true
-							for _, key := range []string{"q", "r"} {
-								ask(s, text(key))
-							}
-							return tripOut{Plan: "done"}, nil
-						})))
-					}
-					tool := instance()
-					last := tool.begin()
-					for last.err == nil && last.asks != nil {
-						if engine != "coroutine" {
-							tool = instance()
-						}
-						last = tool.answer(last, "x")
-					}
-					require.Equal(t, tripReply{plan: "done"}, last)
-					require.Equal(t, 1, did.count("right"), "what failed is not tried again by a replay")
-					require.Len(t, seen, 1, "the handler saw the same each time")
-				})
-			}
-		})
-	}
-}
-
 // A replay meets the failure in the state, and one that cannot be read as an error too.
 func TestFailuresAreReadFromTheState(t *testing.T) {
-	var did deeds
-	rt := newTripRuntime(t, nil)
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, nil)
 	mrtr.Unsigned(rt)
 	var met []string
-	tool := newTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
-		_, err := mrtr.Once(ctx, c, "book", did.do("book"))
+	tool := kit.NewTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
+		_, err := mrtr.Once(ctx, c, "book", did.Do("book"))
 		met = append(met, fmt.Sprint(err))
-		return tripOut{}, nil
+		return kit.Out{}, nil
 	}), "")
-	last := tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
-	require.NoError(t, last.err)
+	last := tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
+	require.NoError(t, last.Err)
 	require.Equal(t, []string{"the desk is closed"}, met)
-	last = tool.round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
-	require.NoError(t, last.err, "the handler goes on from any error")
+	last = tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
+	require.NoError(t, last.Err, "the handler goes on from any error")
 	require.Contains(t, met[1], "cannot be read")
-	require.Zero(t, did.count("book"))
+	require.Zero(t, did.Count("book"))
 }
 
 // FuzzFailure reads back whatever an error said.
@@ -305,6 +70,6 @@ func FuzzFailure(f *testing.F) {
 		require.EqualError(t, replayed, first.Error())
 		require.ErrorIs(t, first, err)
 		require.ErrorIs(t, replayed, err)
-		require.NotErrorIs(t, replayed, errClosed)
+		require.NotErrorIs(t, replayed, kit.ErrClosed)
 	})
 }

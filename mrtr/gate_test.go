@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
@@ -36,10 +36,10 @@ var gates = []struct {
 	capabilities wire.Capabilities
 	required     string // "" if it may be asked
 }{
-	{"nothing declared", units, wire.Nothing, needsForm},
-	{"url is not form", units, wire.URLOnly, needsForm},
-	{"form", units, wire.FormOnly, ""},
-	{"elicitation without saying which is form", units, `{"elicitation":{}}`, ""},
+	{"nothing declared", kit.Units, wire.Nothing, needsForm},
+	{"url is not form", kit.Units, wire.URLOnly, needsForm},
+	{"form", kit.Units, wire.FormOnly, ""},
+	{"elicitation without saying which is form", kit.Units, `{"elicitation":{}}`, ""},
 	{"elicitation without saying which is not url", visitPage, `{"elicitation":{}}`, needsURL},
 	{"nothing declared, url", visitPage, wire.Nothing, needsURL},
 	{"form is not url", visitPage, wire.FormOnly, needsURL},
@@ -55,299 +55,71 @@ var gates = []struct {
 func TestNobodyIsAskedWhatTheyDidNotDeclare(t *testing.T) {
 	for _, gate := range gates {
 		t.Run(gate.explanation, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-				return mrtr.Need(gate.question), output{}, nil
+			rt, seen := kit.NewRuntime(t, nil)
+			handler := func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+				return mrtr.Need(gate.question), kit.Output{}, nil
 			}
-			client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: gate.capabilities})
-			reply := send(t, client, wire.Request{Name: "tool"})
+			client := kit.Connect(t, kit.ServeTool(rt, handler, nil), &wire.Options{Capabilities: gate.capabilities})
+			reply := kit.Send(t, client, wire.Request{Name: "tool"})
 			if gate.required == "" {
 				require.Nil(t, reply.Error)
 				require.Len(t, reply.Asks, 1)
 				return
 			}
-			refusedWith(t, reply.Error, -32021)
+			kit.RefusedWith(t, reply.Error, -32021)
 			require.JSONEq(t, `{"requiredCapabilities":`+gate.required+`}`, string(reply.Error.Data))
-			require.Empty(t, seen.of(observe.QuestionsAsked))
+			require.Empty(t, seen.Of(observe.QuestionsAsked))
 		})
 	}
-}
-
-// Where one question of a round cannot be asked, none is.
-func TestTheGateIsForTheWholeRound(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(units, visitPage), output{}, nil
-	}
-	client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: wire.FormOnly})
-	out := call(t, client, nil)
-	require.Equal(t, 1, out.Rounds)
-	require.NotNil(t, out.Error)
-	require.JSONEq(t, `{"requiredCapabilities":`+needsURL+`}`, string(out.Error.Data))
-}
-
-func TestTheGateOfPromptsAndResources(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	client := connect(t, everything(rt), &wire.Options{Capabilities: wire.URLOnly})
-	for _, m := range methods {
-		reply := send(t, client, m.first)
-		refusedWith(t, reply.Error, -32021)
-		require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(reply.Error.Data))
-	}
-}
-
-// A lenient question goes on as after a decline.
-func TestConfirmAndOptionalNeedNoCapability(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	sure := mrtr.Confirm("sure", "Really?")
-	maybe := mrtr.Optional(units)
-	model := mrtr.Optional(sample)
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		yes, ok1 := mrtr.Answer(c, sure)
-		unit, ok2 := mrtr.Answer(c, maybe)
-		message, ok3 := mrtr.Answer(c, model)
-		if !ok1 || !ok2 || !ok3 {
-			return mrtr.Need(sure, maybe, model), output{}, nil
-		}
-		require.False(t, yes)
-		require.Nil(t, unit)
-		require.Nil(t, message)
-		return nil, output{"went on"}, nil
-	}
-	client := connect(t, serveTool(rt, handler, nil), &wire.Options{Capabilities: wire.Nothing})
-	out := call(t, client, nil)
-	said(t, out, "went on")
-	require.Equal(t, 1, out.Rounds)
-	require.Equal(t, 2, seen.entries(), "entered again at once")
-}
-
-// charging is a tool in every style that charges and then asks for the units.
-func charging(charge func()) map[string]mrtr.Style[input, output] {
-	styles := everyStyle(func(s *stage, _ input) (output, error) {
-		once(s, "charge", func(context.Context, string) (bool, error) { charge(); return true, nil })
-		return output{ask(s, units)}, nil
-	})
-	inPlace := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		charge()
-		v, err := units.AskOver(ctx, c.Session())
-		return nil, output{v}, err
-	})
-	styles["by version"] = mrtr.ByVersion(styles["native"], inPlace)
-	return styles
 }
 
 // chargingSteps is the same tool in steps, which know by themselves which capabilities they
 // always ask.
-func chargingSteps(charge func()) mrtr.Style[input, output] {
-	var b steps.List[input, output]
-	steps.Do(&b, "charge", func(context.Context, *steps.At[input], string) (bool, error) { charge(); return true, nil })
-	unit := steps.Always(&b, units)
-	b.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{unit.Of(at)}, nil })
+func chargingSteps(charge func()) mrtr.Style[kit.Input, kit.Output] {
+	var b steps.List[kit.Input, kit.Output]
+	steps.Do(&b, "charge", func(context.Context, *steps.At[kit.Input], string) (bool, error) { charge(); return true, nil })
+	unit := steps.Always(&b, kit.Units)
+	b.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: unit.Of(at)}, nil
+	})
 	return b.MustBuild()
-}
-
-// A client that cannot be asked a question of every call is refused before anything
-// has happened, with the words that it would hear at the question, in both eras
-// and in every style.
-func TestNeedsRefuseBeforeAnythingHappens(t *testing.T) {
-	charged := 0
-	charge := func() { charged++ }
-	listed := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
-	type tool struct {
-		style mrtr.Style[input, output]
-		opts  *mrtr.HandlerOptions
-	}
-	tools := map[string]tool{"steps": {chargingSteps(charge), nil}, "steps for legacy clients": {mrtr.ByVersion(charging(charge)["native"], chargingSteps(charge)), listed}}
-	for name, style := range charging(charge) {
-		tools[name] = tool{style, listed}
-	}
-	for name, tool := range tools {
-		t.Run(name, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			server := serveStyle(rt, tool.style, tool.opts)
-			charged = 0
-			out := call(t, connect(t, server, &wire.Options{Capabilities: wire.URLOnly}), nil)
-			refusedWith(t, out.Error, -32021)
-			require.JSONEq(t, `{"requiredCapabilities":`+needsForm+`}`, string(out.Error.Data))
-			out = call(t, connect(t, server, legacyMute), nil)
-			failsWith(t, out, noForm)
-			out = call(t, connect(t, server, negotiatedDown), nil)
-			failsWith(t, out, noStream)
-			require.Zero(t, charged, "charged a client that could not be asked")
-			require.Zero(t, seen.entries())
-			require.Len(t, seen.of(observe.CallStopped), 3)
-
-			for _, opts := range []*wire.Options{nil, legacyClient} {
-				charged = 0
-				said(t, call(t, connect(t, server, opts), wire.Answers{"units": wire.Value("metric")}), "metric")
-				require.Equal(t, 1, charged)
-			}
-		})
-	}
-}
-
-func TestNeedsOfPromptsAndResources(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{units}}
-	server := newServer()
-	server.AddPrompt(&mcp.Prompt{Name: "one"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-		return nil, nil, nil
-	}), needs))
-	server.AddResource(&mcp.Resource{Name: "one", URI: "mem://one"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
-		return nil, nil, nil
-	}), needs))
-	for _, m := range methods[1:] {
-		out, err := connect(t, server, legacyMute).Run(t.Context(), m.first, nil)
-		require.NoError(t, err)
-		require.NotNil(t, out.Error)
-		require.Equal(t, noForm, out.Error.Message)
-		out, err = connect(t, server, &wire.Options{Capabilities: wire.Nothing}).Run(t.Context(), m.first, nil)
-		require.NoError(t, err)
-		refusedWith(t, out.Error, -32021)
-	}
-	require.Zero(t, seen.entries())
 }
 
 // Where a default stands in, nobody is refused.
 func TestNeedsHeedDefaultsAndEras(t *testing.T) {
-	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{units.Default("metric")}}
-	rt, _ := newRuntime(t, nil)
-	server := serveTool(rt, asking(units.Default("metric"), itself), withDefault)
-	said(t, call(t, connect(t, server, legacyMute), nil), "metric")
-	said(t, call(t, connect(t, server, legacyClient), nil), "metric")
-	require.EqualValues(t, -32021, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
+	withDefault := &mrtr.HandlerOptions{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults, Needs: []mrtr.AnyQuestion{kit.Units.Default("metric")}}
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.ServeTool(rt, kit.Asking(kit.Units.Default("metric"), kit.Itself), withDefault)
+	kit.Said(t, kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil), "metric")
+	kit.Said(t, kit.Call(t, kit.Connect(t, server, kit.Legacy), nil), "metric")
+	require.EqualValues(t, -32021, kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil).Error.Code)
 
 	// The questions that the steps for one era always ask are not needs of the other.
-	silent := mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return nil, output{"x"}, nil
+	silent := mrtr.Native(func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return nil, kit.Output{Said: "x"}, nil
 	})
 	steps := chargingSteps(func() {})
-	for explanation, style := range map[string]mrtr.Style[input, output]{"steps": mrtr.ByVersion(silent, steps), "steps in steps": mrtr.ByVersion(silent, mrtr.ByVersion(silent, steps))} {
-		rt, _ = newRuntime(t, nil)
-		server = newServer()
+	for explanation, style := range map[string]mrtr.Style[kit.Input, kit.Output]{"steps": mrtr.ByVersion(silent, steps), "steps in steps": mrtr.ByVersion(silent, mrtr.ByVersion(silent, steps))} {
+		rt, _ = kit.NewRuntime(t, nil)
+		server = kit.NewServer()
 		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, nil))
-		said(t, call(t, connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil), "x")
-		require.Equal(t, noForm, call(t, connect(t, server, legacyMute), nil).Text, explanation)
+		kit.Said(t, kit.Call(t, kit.Connect(t, server, &wire.Options{Capabilities: wire.Nothing}), nil), "x")
+		require.Equal(t, noForm, kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil).Text, explanation)
 	}
 }
 
 // A question in Needs that refuses nobody is a mistake.
 func TestNeedsThatDoNothingAreRefused(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	for want, q := range map[string]mrtr.AnyQuestion{
 		"mrtr: HandlerOptions.Needs has a question that is Known: nobody is asked it":                         mrtr.Known("x"),
 		`mrtr: HandlerOptions.Needs has question "sure", which goes on without an answer: it refuses nobody`:  mrtr.Confirm("sure", "Sure?"),
-		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(units),
+		`mrtr: HandlerOptions.Needs has question "units", which goes on without an answer: it refuses nobody`: mrtr.Optional(kit.Units),
 		"mrtr: a question is nil":                  nil,
 		`mrtr: question "q": its message is empty`: mrtr.Elicit[string]("q", ""),
 	} {
 		require.PanicsWithError(t, want, func() {
-			mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
+			mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{q}})
 		})
 	}
-}
-
-// One policy holds for every client that cannot be asked, whatever its era.
-func TestAPolicyForClientsThatCannotBeAsked(t *testing.T) {
-	clients := map[string]*wire.Options{
-		"modern":          {Capabilities: wire.Nothing},
-		"legacy":          legacyMute,
-		"negotiated down": negotiatedDown,
-	}
-	for name, client := range clients {
-		for _, test := range []struct {
-			explanation string
-			policy      mrtr.UnaskablePolicy
-			place       string // its default
-			want        string // "" where the call is refused
-		}{
-			{"defaults", mrtr.UnaskableDefaults, "Rome", "metric in Rome"},
-			{"a default is missing", mrtr.UnaskableDefaults, "", ""},
-			{"refused, whatever default there is", mrtr.UnaskableRefuse, "Rome", ""},
-			{"unless it is set", mrtr.UnaskableInherit, "Rome", ""},
-		} {
-			t.Run(name+"/"+test.explanation, func(t *testing.T) {
-				check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
-					out := call(t, connect(t, serveTool(rt, twoQuestions(test.place), opts), client), nil)
-					require.Empty(t, out.Questions)
-					if test.want != "" {
-						said(t, out, test.want)
-						return
-					}
-					require.True(t, out.IsError || out.Error != nil, "%s", out.Result)
-				}
-				rt, _ := newRuntime(t, &mrtr.Options{Unaskable: test.policy})
-				check(rt, nil)
-				rt, _ = newRuntime(t, nil)
-				check(rt, &mrtr.HandlerOptions{Unaskable: test.policy})
-			})
-		}
-	}
-	// Who can be asked is asked.
-	for _, client := range []*wire.Options{nil, legacyClient} {
-		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: mrtr.UnaskableDefaults})
-		said(t, call(t, connect(t, serveTool(rt, twoQuestions("Rome"), nil), client), imperialInPlace), "imperial in Oslo")
-	}
-}
-
-// Any two policies go together. A number that is no policy is refused.
-func TestPoliciesDoNotContradictEachOther(t *testing.T) {
-	for legacy := mrtr.LegacyInherit; legacy <= mrtr.LegacyPassThrough; legacy++ {
-		for unaskable := mrtr.UnaskableInherit; unaskable <= mrtr.UnaskableDefaults; unaskable++ {
-			rt, _ := newRuntime(t, &mrtr.Options{Legacy: legacy, Unaskable: unaskable})
-			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Legacy: legacy, Unaskable: unaskable})
-		}
-	}
-	for _, wrong := range []mrtr.Options{
-		{Unaskable: mrtr.UnaskableDefaults + 1},
-		{Unaskable: -1},
-		{Legacy: mrtr.LegacyPassThrough + 1},
-		{Legacy: -1},
-	} {
-		_, err := mrtr.New(&wrong)
-		misuse(t, err, "%+v", wrong)
-
-		rt, _ := newRuntime(t, nil)
-		require.Panics(t, func() {
-			serveTool(rt, twoQuestions(""), &mrtr.HandlerOptions{Unaskable: wrong.Unaskable, Legacy: wrong.Legacy})
-		})
-	}
-}
-
-// counting asks n questions, one a round.
-func counting(n int) nativeHandler {
-	return guardedOf(func(s *stage, _ input) (output, error) {
-		for i := range n {
-			q := mrtr.Elicit[string](fmt.Sprintf("q%d", i), "?")
-			ask(s, q)
-		}
-		return output{"done"}, nil
-	})
-}
-
-// More than nine rounds are for those of whom something shows that they follow them.
-func TestMaxRounds(t *testing.T) {
-	for _, test := range []struct {
-		explanation string
-		opts        mrtr.Options
-		client      *wire.Options
-		limit       int
-	}{
-		{"a modern client of which nothing is known", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, nil, 9},
-		{"a legacy client, whose rounds the server makes", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 20}}, legacyClient, 20},
-		{"a legacy client, unless it is set", mrtr.Options{}, legacyClient, 9},
-		{"fewer for all", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, nil, 3},
-		{"fewer for legacy clients too", mrtr.Options{Limits: mrtr.Limits{MaxRounds: 3}}, legacyClient, 3},
-	} {
-		t.Run(test.explanation, func(t *testing.T) {
-			everything := wire.Answers{"*": func(q wire.Question) any { return wire.Value("x")(q) }}
-			rt, _ := newRuntime(t, &test.opts)
-			said(t, call(t, connect(t, serveTool(rt, counting(test.limit), nil), test.client), everything), "done")
-			rt, _ = newRuntime(t, &test.opts)
-			out := call(t, connect(t, serveTool(rt, counting(test.limit+1), nil), test.client), everything)
-			failsWith(t, out, fmt.Sprintf("Stopped: more than %d rounds of questions in one call.", test.limit))
-		})
-	}
-	_, err := mrtr.New(&mrtr.Options{Limits: mrtr.Limits{MaxRounds: -1}})
-	require.ErrorContains(t, err, "MaxRounds is negative")
 }

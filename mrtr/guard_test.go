@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -46,7 +47,7 @@ func isAt(places ...string) bool { return slices.Contains(places, hazardNow.Load
 
 // badEnds are the ways to end it.
 var badEnds = map[string]func(){
-	"panic":                       func() { panic(canary) },
+	"panic":                       func() { panic(kit.Canary) },
 	"panic with a nil pointer":    func() { var none *hazard; none.met.Add(1) },
 	"panic that cannot be read":   func() { var none *soldOut; panic(none) },
 	"panic with an error's panic": func() { panic(riskyError{"any", true}) },
@@ -98,7 +99,7 @@ type riskyError struct {
 
 func (e riskyError) method(name string) {
 	if e.bad {
-		panic(canary)
+		panic(kit.Canary)
 	}
 	risk(name + " of " + e.of)
 }
@@ -177,30 +178,30 @@ func riskyQuestion() mrtr.Question[riskyAnswer] {
 }
 
 // riskyStyles is one handler in every style. The native one pays beside Once.
-func riskyStyles(p *payments) map[string]mrtr.Style[tripIn, riskyOut] {
-	body := func(once bool) stageFunc[tripIn, riskyOut] {
-		return func(s *stage, in tripIn) (riskyOut, error) {
-			ask(s, riskyQuestion())
+func riskyStyles(p *payments) map[string]mrtr.Style[kit.In, riskyOut] {
+	body := func(once bool) kit.StageFunc[kit.In, riskyOut] {
+		return func(s *kit.Stage, in kit.In) (riskyOut, error) {
+			kit.Ask(s, riskyQuestion())
 			risk("before the effect")
 			if once {
-				_, err := mrtr.Once(s.ctx, s.Call, "pay", p.pay, p.options())
-				unless(err, in)
-			} else if _, err := p.pay(s.ctx, s.ID()); err != nil {
+				_, err := mrtr.Once(s.Ctx, s.Call, "pay", p.pay, p.options())
+				kit.Unless(err, in)
+			} else if _, err := p.pay(s.Ctx, s.ID()); err != nil {
 				return riskyOut{}, err
 			}
 			return riskyEnd(s.Call)
 		}
 	}
-	styles := everyStyle(body(true))
-	styles["once"], styles["native"] = styles["native"], mrtr.Native(guardedOf(body(false)))
-	var list steps.List[tripIn, riskyOut]
-	steps.Ask(&list, "q", func(context.Context, *tripAt) (mrtr.Question[riskyAnswer], error) { return riskyQuestion(), nil })
-	steps.Ask(&list, "known", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	styles := kit.EveryStyle(body(true))
+	styles["once"], styles["native"] = styles["native"], mrtr.Native(kit.Guarded(body(false)))
+	var list steps.List[kit.In, riskyOut]
+	steps.Ask(&list, "q", func(context.Context, *kit.At) (mrtr.Question[riskyAnswer], error) { return riskyQuestion(), nil })
+	steps.Ask(&list, "known", func(context.Context, *kit.At) (mrtr.Question[string], error) {
 		risk("before the effect")
 		return mrtr.Known("x"), nil
 	})
-	steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (riskyReceipt, error) { return p.pay(ctx, idem) }, p.options())
-	list.End(func(_ context.Context, at *tripAt) (riskyOut, error) { return riskyEnd(at.Call) })
+	steps.Do(&list, "pay", func(ctx context.Context, _ *kit.At, idem string) (riskyReceipt, error) { return p.pay(ctx, idem) }, p.options())
+	list.End(func(_ context.Context, at *kit.At) (riskyOut, error) { return riskyEnd(at.Call) })
 	styles["steps"] = list.MustBuild()
 	for name, style := range styles {
 		if stopsAt() {
@@ -246,25 +247,25 @@ func riskyPlaces() map[string]riskyPlace {
 }
 
 // riskyCall is one request as go-sdk would make it. It has to end with an answer.
-func riskyCall(t *testing.T, tool mcp.ToolHandlerFor[tripIn, riskyOut], state string) (reply tripReply) {
+func riskyCall(t *testing.T, tool mcp.ToolHandlerFor[kit.In, riskyOut], state string) (reply kit.Reply) {
 	t.Helper()
 	request := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-		Meta: modernMeta(), Name: "trip", Arguments: json.RawMessage(`{"who":""}`), RequestState: state,
+		Meta: kit.ModernMeta(), Name: "trip", Arguments: json.RawMessage(`{"who":""}`), RequestState: state,
 	}}
 	if state != "" {
-		request.Params.InputResponses = mcp.InputResponseMap{"q": accept("q", "x")}
+		request.Params.InputResponses = mcp.InputResponseMap{"q": kit.Accept("q", "x")}
 	}
-	answers := make(chan tripReply, 2)
+	answers := make(chan kit.Reply, 2)
 	go func() {
 		defer close(answers)
-		res, out, err := tool(context.Background(), request, tripIn{})
+		res, out, err := tool(context.Background(), request, kit.In{})
 		switch {
 		case err != nil:
-			answers <- tripReply{err: err}
+			answers <- kit.Reply{Err: err}
 		case res != nil && res.InputRequests != nil:
-			answers <- tripReply{asks: slices.Sorted(maps.Keys(res.InputRequests)), state: res.RequestState}
+			answers <- kit.Reply{Asks: slices.Sorted(maps.Keys(res.InputRequests)), State: res.RequestState}
 		default:
-			answers <- tripReply{plan: out.value}
+			answers <- kit.Reply{Plan: out.value}
 		}
 	}()
 	select {
@@ -274,13 +275,13 @@ func riskyCall(t *testing.T, tool mcp.ToolHandlerFor[tripIn, riskyOut], state st
 	case <-time.After(30 * time.Second):
 		require.Fail(t, "the request is not answered")
 	}
-	if reply.err != nil {
-		require.NotEmpty(t, reply.err.Error())
-		require.NotContains(t, reply.err.Error(), canary)
-		require.NotContains(t, reply.err.Error(), "running", "the turn is not claimed any more")
+	if reply.Err != nil {
+		require.NotEmpty(t, reply.Err.Error())
+		require.NotContains(t, reply.Err.Error(), kit.Canary)
+		require.NotContains(t, reply.Err.Error(), "running", "the turn is not claimed any more")
 		return reply
 	}
-	require.True(t, reply.plan == "paid" || len(reply.asks) > 0 && reply.state != "", "%+v", reply)
+	require.True(t, reply.Plan == "paid" || len(reply.Asks) > 0 && reply.State != "", "%+v", reply)
 	return reply
 }
 
@@ -291,7 +292,7 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 	stores := map[string]func() store.Store{
 		"no store": func() store.Store { return nil },
 		"memory":   func() store.Store { return store.NewMemory(nil) },
-		"shared":   func() store.Store { return shared{store.NewMemory(nil)} },
+		"shared":   func() store.Store { return kit.Shared{Memory: store.NewMemory(nil)} },
 	}
 	cells := 0
 	for at, place := range riskyPlaces() {
@@ -299,10 +300,10 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 			for _, style := range place.styles {
 				for kept, newStore := range stores {
 					stored := newStore() != nil
-					if place.stored && !stored || !stored && isStoreForced() {
+					if place.stored && !stored || !stored && kit.StoreForced() {
 						continue
 					}
-					if cells++; !tried(cells) {
+					if cells++; !kit.Tried(cells) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s/%s/%s/%s", at, how, style, kept), func(t *testing.T) {
@@ -325,23 +326,23 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 						if kept == "memory" { // it goes with keys of its own
 							opts.State = &statecodec.Options{}
 						}
-						rt := newTripRuntime(t, opts)
+						rt := kit.TripRuntime(t, opts)
 						paid := &payments{idems: map[string]bool{}}
 						tool := mrtr.Tool(rt, riskyStyles(paid)[style], nil)
 						h.armed.Store(place.fromStart)
 						first := riskyCall(t, tool, "")
 						h.armed.Store(true)
 						for range 4 { // and again, three times
-							last := riskyCall(t, tool, first.state)
+							last := riskyCall(t, tool, first.State)
 							if effect := (interface{ ToolErrorEffect() string })(nil); place.inDoubt {
-								require.ErrorAs(t, last.err, &effect)
+								require.ErrorAs(t, last.Err, &effect)
 								require.Equal(t, "unknown", effect.ToolErrorEffect())
 							}
 						}
 						require.NotZero(t, h.met.Load(), "the place was come to")
 						h.armed.Store(false)
-						if last := riskyCall(t, tool, first.state); last.asks != nil {
-							riskyCall(t, tool, last.state)
+						if last := riskyCall(t, tool, first.State); last.Asks != nil {
+							riskyCall(t, tool, last.State)
 						}
 						require.LessOrEqual(t, len(paid.idems), 1, "of one idempotency key")
 						if stored {
@@ -350,9 +351,9 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 
 						hazardNow.Store(&hazard{})
 						next := riskyCall(t, tool, "")
-						require.Equal(t, []string{"q"}, next.asks)
-						require.Equal(t, tripReply{plan: "paid"}, riskyCall(t, tool, next.state))
-						soon(t, func() bool { return rt.Stats() == mrtr.Stats{} }, "nothing is held")
+						require.Equal(t, []string{"q"}, next.Asks)
+						require.Equal(t, kit.Reply{Plan: "paid"}, riskyCall(t, tool, next.State))
+						kit.Soon(t, func() bool { return rt.Stats() == mrtr.Stats{} }, "nothing is held")
 					})
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
@@ -26,7 +27,7 @@ func listed(t testing.TB, client *wire.Client, pages int) (names []string) {
 		if cursor == "" {
 			delete(params, "cursor")
 		}
-		reply := send(t, client, wire.Request{Method: "tools/list", Params: params})
+		reply := kit.Send(t, client, wire.Request{Method: "tools/list", Params: params})
 		require.Nil(t, reply.Error)
 		var list struct {
 			Tools                  []struct{ Name string }
@@ -66,16 +67,16 @@ func keepingLists() mcp.Middleware {
 }
 
 func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Narrow: byName})
+	rt, seen := kit.NewRuntime(t, &mrtr.Options{Narrow: byName})
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{PageSize: 1})
-	add := func(name string, style mrtr.Style[input, output], opts *mrtr.HandlerOptions) {
+	add := func(name string, style mrtr.Style[kit.Input, kit.Output], opts *mrtr.HandlerOptions) {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, style, opts))
 	}
-	native := mrtr.Native(asking(units, itself))
-	always := []mrtr.AnyQuestion{units}
+	native := mrtr.Native(kit.Asking(kit.Units, kit.Itself))
+	always := []mrtr.AnyQuestion{kit.Units}
 	add("a.needs", native, &mrtr.HandlerOptions{Name: "a.needs", Needs: always})
 	add("b.may.ask", native, &mrtr.HandlerOptions{Name: "b.may.ask"})
-	add("c.has.default", native, &mrtr.HandlerOptions{Name: "c.has.default", Unaskable: mrtr.UnaskableDefaults, Needs: []mrtr.AnyQuestion{units.Default("metric")}})
+	add("c.has.default", native, &mrtr.HandlerOptions{Name: "c.has.default", Unaskable: mrtr.UnaskableDefaults, Needs: []mrtr.AnyQuestion{kit.Units.Default("metric")}})
 	add("d.nameless", native, &mrtr.HandlerOptions{Needs: always})
 	add("e.steps", chargingSteps(func() {}), &mrtr.HandlerOptions{Name: "e.steps"})
 	add("f.twice", native, &mrtr.HandlerOptions{Name: "f.twice", Audience: "own"})
@@ -93,17 +94,17 @@ func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 	}{
 		{"a modern client of forms", nil, all, ""},
 		{"one that declares nothing", &wire.Options{Capabilities: wire.Nothing}, usable, needsForm},
-		{"a legacy client of forms", legacyClient, all, ""},
-		{"one that declares nothing", legacyMute, usable, noForm},
-		{"one that was negotiated down", negotiatedDown, usable, noStream},
+		{"a legacy client of forms", kit.Legacy, all, ""},
+		{"one that declares nothing", kit.LegacyMute, usable, noForm},
+		{"one that was negotiated down", kit.NegotiatedDown, usable, noStream},
 		{"one that is known to show no forms", &wire.Options{Name: "shows no forms"}, usable, needsForm},
 		{"the first again", nil, all, ""},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", c.explanation, c.client), func(t *testing.T) {
-			before := len(seen.of(observe.ToolHidden))
-			client := connect(t, server, c.client)
+			before := len(seen.Of(observe.ToolHidden))
+			client := kit.Connect(t, server, c.client)
 			require.Equal(t, c.want, listed(t, client, len(all)))
-			hidden := seen.of(observe.ToolHidden)[before:]
+			hidden := seen.Of(observe.ToolHidden)[before:]
 			require.Len(t, hidden, len(all)-len(c.want))
 			for i, e := range hidden {
 				require.Equal(t, []string{"a.needs", "e.steps"}[i], e.Name)
@@ -111,7 +112,7 @@ func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 				require.NotEmpty(t, e.Client)
 			}
 			if c.reason == needsForm { // it is there, and refuses as it does without a list
-				refusedWith(t, send(t, client, wire.Request{Name: "a.needs"}).Error, -32021)
+				kit.RefusedWith(t, kit.Send(t, client, wire.Request{Name: "a.needs"}).Error, -32021)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ const (
 	Begun    EntryKind = "begun"    // the function of an effect is about to be called
 	InDoubt  EntryKind = "in doubt" // nobody can find out whether an effect happened
 	Released EntryKind = "released" // a held handler was let go, and its call goes on without it
-	GaveUp   EntryKind = "gave up"  // a held handler was let go, and its call with it
+	GaveUp   EntryKind = "gave up"  // nobody goes on with the call: its held handler was let go, or its time has passed
 	Panicked EntryKind = "panicked" // a handler that nobody waits for any more
 	Split    EntryKind = "split"    // a branch becomes a call of its own; its Key is the call that it was of
 	Hidden   EntryKind = "hidden"   // [Runtime.HideUnaskable] left a tool out of a tools/list

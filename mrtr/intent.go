@@ -78,6 +78,7 @@ type intent struct {
 	name   string
 	print  string // of the arguments
 	keyed  bool
+	alone  bool // no other request has it
 	untold bool // the listener does not know how the round ended
 }
 
@@ -87,7 +88,11 @@ const intentLen = 22
 // mean finds out what a first request means, if others may mean the same.
 func (r *round) mean(ctx context.Context) error {
 	t := r.target
-	if !r.st.isKept() || t.same == SameNone || rendezvous.TaskRoundOf(ctx) != nil {
+	if !r.st.isKept() || rendezvous.TaskRoundOf(ctx) != nil {
+		return nil
+	}
+	if t.same == SameNone {
+		r.meanAlone()
 		return nil
 	}
 	key := ""
@@ -99,6 +104,7 @@ func (r *round) mean(ctx context.Context) error {
 		key = ""
 	}
 	if key == "" && !known {
+		r.meanAlone()
 		return nil
 	}
 	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.audience}
@@ -113,8 +119,21 @@ func (r *round) mean(ctx context.Context) error {
 			return err
 		}
 	}
-	r.intent, r.st.id, r.st.line = in, in.name+r.st.id, &lineage{keyed: in.keyed}
+	r.intend(in)
 	return nil
+}
+
+// meanAlone gives a request an intent of its own, if the effects of its first round may have to be
+// undone.
+func (r *round) meanAlone() {
+	if len(r.target.undos) > 0 {
+		name := newID()[:intentLen]
+		r.intend(&intent{name: name, print: name, alone: true})
+	}
+}
+
+func (r *round) intend(in *intent) {
+	r.intent, r.st.id, r.st.line = in, in.name+r.st.id, &lineage{keyed: in.keyed}
 }
 
 // isAlone reports whether the request came over a connection that has one user.
@@ -146,7 +165,7 @@ func (r *round) firstTurn() Turn {
 	return Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
-		First: &First{Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld},
+		First: &First{Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone},
 	}
 }
 

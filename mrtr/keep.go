@@ -21,8 +21,9 @@ type Keeper interface {
 	// Keep runs a turn, or returns the outcome of an earlier run. A cause that [EndsCall]
 	// reaches a round that runs, however far the Keeper has cut it loose from its request.
 	Keep(ctx context.Context, t Turn, run func(ctx context.Context, n Notes) Outcome) (Outcome, error)
-	// Later runs a turn at a time, unless somebody takes it before.
-	Later(at time.Time, t Turn, run func(ctx context.Context, n Notes) Outcome)
+	// Overdue has the Keeper look, from time to time and at any instance, for outcomes that are
+	// [Due]. What looks after one reports whether that is done.
+	Overdue(look func(ctx context.Context, outcome []byte) (done bool))
 	Service
 }
 
@@ -57,6 +58,8 @@ type First struct {
 	// what it goes on with.
 	Next func(outcome []byte) (Next, bool)
 	Held func(outcome []byte) bool
+	// Alone: nobody else means the same, so that questions alone need not be kept.
+	Alone bool
 }
 
 // Next is a turn that goes on from an outcome.
@@ -138,13 +141,19 @@ type Outcome struct {
 	Joins *Joins
 	// Extend names records of the call that have to live longer from now on.
 	Extend *Extend
+	// Due is when somebody has to look after the call; zero for never.
+	Due Due
 	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
 	Free bool
 	Left []byte
 
 	asks  []pending       // those of Token, where they are known
 	saved json.RawMessage // Value as it is kept; nil where it cannot be
+	call  json.RawMessage // the request of Token, for whoever looks after an outcome that is due
 }
+
+// Due is when nobody can go on with a call any more, and until when somebody looks for that.
+type Due struct{ At, Until time.Time }
 
 // Joins is where a call stands that a first request joins: Seen turns had their questions, and its
 // states open Until then. For a later request it says nothing.

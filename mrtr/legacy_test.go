@@ -2,9 +2,6 @@ package mrtr_test
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -13,31 +10,27 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 )
 
 // twoQuestions asks units, which has a default, and then a place, which has one
 // if the test wants it.
-func twoQuestions(placeDefault string) nativeHandler {
-	unit := units.Default("metric")
+func twoQuestions(placeDefault string) kit.Handler {
+	unit := kit.Units.Default("metric")
 	place := mrtr.Elicit[string]("place", "Which place?")
 	if placeDefault != "" {
 		place = place.Default(placeDefault)
 	}
-	return guardedOf(func(s *stage, _ input) (output, error) {
-		u := ask(s, unit)
-		p := ask(s, place)
-		return output{u + " in " + p}, nil
+	return kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		u := kit.Ask(s, unit)
+		p := kit.Ask(s, place)
+		return kit.Output{Said: u + " in " + p}, nil
 	})
 }
 
-var (
-	legacyClient    = &wire.Options{Version: wire.Legacy}
-	legacyMute      = &wire.Options{Version: wire.Legacy, Capabilities: wire.Nothing}
-	negotiatedDown  = &wire.Options{Version: wire.Modern, Handshake: true}
-	imperialInPlace = wire.Answers{"units": wire.Value("imperial"), "place": wire.Value("Oslo")}
-)
+var imperialInPlace = wire.Answers{"units": wire.Value("imperial"), "place": wire.Value("Oslo")}
 
 const (
 	noForm     = `This client cannot be asked for "units": it lacks form elicitation.`
@@ -59,29 +52,29 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 		fails       bool
 		asked       int
 	}{
-		{"bridge asks", mrtr.LegacyBridge, mrtr.UnaskableInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"the zero policy bridges", mrtr.LegacyInherit, mrtr.UnaskableInherit, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableInherit, legacyMute, "Rome", noForm, true, 0},
-		{"bridge cannot ask who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableInherit, negotiatedDown, "Rome", noStream, true, 0},
+		{"bridge asks", mrtr.LegacyBridge, mrtr.UnaskableInherit, kit.Legacy, "Rome", "imperial in Oslo", false, 2},
+		{"the zero policy bridges", mrtr.LegacyInherit, mrtr.UnaskableInherit, kit.Legacy, "Rome", "imperial in Oslo", false, 2},
+		{"bridge cannot ask who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableInherit, kit.LegacyMute, "Rome", noForm, true, 0},
+		{"bridge cannot ask who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableInherit, kit.NegotiatedDown, "Rome", noStream, true, 0},
 
-		{"bridge or defaults asks", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, legacyClient, "Rome", "imperial in Oslo", false, 2},
-		{"or defaults for who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, legacyMute, "Rome", "metric in Rome", false, 0},
-		{"or defaults for who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
+		{"bridge or defaults asks", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, kit.Legacy, "Rome", "imperial in Oslo", false, 2},
+		{"or defaults for who declared nothing", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, kit.LegacyMute, "Rome", "metric in Rome", false, 0},
+		{"or defaults for who was negotiated down", mrtr.LegacyBridge, mrtr.UnaskableLegacyDefaults, kit.NegotiatedDown, "Rome", "metric in Rome", false, 0},
 
-		{"defaults never ask", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, legacyClient, "Rome", "metric in Rome", false, 0},
-		{"defaults, negotiated down", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, negotiatedDown, "Rome", "metric in Rome", false, 0},
-		{"no default to go on with", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, legacyClient, "", noPlace, true, 0},
+		{"defaults never ask", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, kit.Legacy, "Rome", "metric in Rome", false, 0},
+		{"defaults, negotiated down", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, kit.NegotiatedDown, "Rome", "metric in Rome", false, 0},
+		{"no default to go on with", mrtr.LegacyNever, mrtr.UnaskableLegacyDefaults, kit.Legacy, "", noPlace, true, 0},
 
-		{"refuse", mrtr.LegacyNever, mrtr.UnaskableRefuse, legacyClient, "Rome", noRevision, true, 0},
-		{"refuse who declared nothing", mrtr.LegacyNever, mrtr.UnaskableRefuse, legacyMute, "Rome", noRevision, true, 0},
-		{"refuse who was negotiated down", mrtr.LegacyNever, mrtr.UnaskableRefuse, negotiatedDown, "Rome", noStream, true, 0},
+		{"refuse", mrtr.LegacyNever, mrtr.UnaskableRefuse, kit.Legacy, "Rome", noRevision, true, 0},
+		{"refuse who declared nothing", mrtr.LegacyNever, mrtr.UnaskableRefuse, kit.LegacyMute, "Rome", noRevision, true, 0},
+		{"refuse who was negotiated down", mrtr.LegacyNever, mrtr.UnaskableRefuse, kit.NegotiatedDown, "Rome", noStream, true, 0},
 
-		{"rounds, negotiated down", mrtr.LegacyPassThrough, mrtr.UnaskableInherit, negotiatedDown, "Rome", noStream, true, 0},
+		{"rounds, negotiated down", mrtr.LegacyPassThrough, mrtr.UnaskableInherit, kit.NegotiatedDown, "Rome", noStream, true, 0},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
 			check := func(rt *mrtr.Runtime, opts *mrtr.HandlerOptions) {
 				t.Helper()
-				client := connect(t, serveTool(rt, twoQuestions(c.defaults), opts), c.client)
+				client := kit.Connect(t, kit.ServeTool(rt, twoQuestions(c.defaults), opts), c.client)
 				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 				defer cancel()
 				out, err := client.Call(ctx, "tool", map[string]any{}, imperialInPlace)
@@ -94,41 +87,16 @@ func TestPoliciesForLegacyClients(t *testing.T) {
 				if c.fails {
 					require.Equal(t, c.text, out.Text)
 				} else {
-					said(t, out, c.text)
+					kit.Said(t, out, c.text)
 				}
 			}
-			rt, _ := newRuntime(t, &mrtr.Options{Legacy: c.policy, Unaskable: c.unaskable})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Legacy: c.policy, Unaskable: c.unaskable})
 			check(rt, nil)
-			other, _ := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever})
+			other, _ := kit.NewRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever})
 			if c.policy != mrtr.LegacyInherit {
 				check(other, &mrtr.HandlerOptions{Legacy: c.policy, Unaskable: c.unaskable})
 			}
 		})
-	}
-}
-
-// A stateless HTTP server has no stream to ask a legacy client over.
-func TestLegacyClientsOfAStatelessServer(t *testing.T) {
-	for policy, want := range map[mrtr.UnaskablePolicy]string{mrtr.UnaskableRefuse: noStream, mrtr.UnaskableLegacyDefaults: "", mrtr.UnaskableDefaults: ""} {
-		rt, _ := newRuntime(t, &mrtr.Options{Unaskable: policy})
-		server := serveTool(rt, twoQuestions("Rome"), nil)
-		mcp.AddTool(server, &mcp.Tool{Name: "plain"}, mrtr.Tool(rt, mrtr.Native(wondering(0)), nil))
-		front := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true}))
-		client, err := wire.Dial(context.Background(), &mcp.StreamableClientTransport{Endpoint: front.URL, DisableStandaloneSSE: true}, legacyClient)
-		require.NoError(t, err)
-		out := call(t, client, imperialInPlace)
-		require.Nil(t, out.Error)
-		require.Empty(t, client.Asked())
-		if want != "" {
-			failsWith(t, out, want)
-		} else {
-			said(t, out, "metric in Rome")
-		}
-		plain, err := client.Call(context.Background(), "plain", map[string]any{}, nil)
-		require.NoError(t, err)
-		said(t, plain, "done")
-		require.NoError(t, client.Close())
-		front.Close()
 	}
 }
 
@@ -141,16 +109,16 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 		Tags []class `json:"tags,omitempty"`
 	}
 	plan := mrtr.Elicit[trip]("plan", "Where to?")
-	h := asking(plan, func(p trip) string { return p.Seat })
-	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	h := kit.Asking(plan, func(p trip) string { return p.Seat })
+	over := func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		p, err := plan.AskOver(ctx, c.Session())
-		return nil, output{p.Seat}, err
+		return nil, kit.Output{Said: p.Seat}, err
 	}
 	ways := map[string]func(rt *mrtr.Runtime) *mcp.Server{
-		"engine":   func(rt *mrtr.Runtime) *mcp.Server { return serveTool(rt, h, nil) },
-		"in place": func(rt *mrtr.Runtime) *mcp.Server { return serveTool(rt, over, nil) },
+		"engine":   func(rt *mrtr.Runtime) *mcp.Server { return kit.ServeTool(rt, h, nil) },
+		"in place": func(rt *mrtr.Runtime) *mcp.Server { return kit.ServeTool(rt, over, nil) },
 		"bridge": func(rt *mrtr.Runtime) *mcp.Server {
-			server := newServer()
+			server := kit.NewServer()
 			mcp.AddTool(server, &mcp.Tool{Name: "tool"}, sse.Bridge(
 				mrtr.Tool(rt, mrtr.Native(h), &mrtr.HandlerOptions{Legacy: mrtr.LegacyPassThrough}), nil))
 			return server
@@ -168,15 +136,15 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 		} {
 			cases++
 			t.Run(way+"/"+content, func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
+				rt, seen := kit.NewRuntime(t, nil)
 				answers := wire.Answers{"*": wire.InTurn(wire.Raw(`{"action":"accept","content":`+content+`}`), wire.Raw(fits))}
-				out := call(t, connect(t, serve(rt), legacyClient), answers)
+				out := kit.Call(t, kit.Connect(t, serve(rt), kit.Legacy), answers)
 				require.Nil(t, out.Error)
 				require.False(t, out.IsError, out.Text)
 				require.Len(t, out.Questions, 2)
 				require.Equal(t, "Where to?\n\nThe answer did not fit: "+note+".", out.Questions[1].Message)
 				if way != "in place" {
-					refused := seen.of(observe.AnswerRefused)
+					refused := seen.Of(observe.AnswerRefused)
 					require.Len(t, refused, 1)
 					require.Equal(t, "it does not fit", refused[0].Reason)
 				}
@@ -186,96 +154,42 @@ func TestLegacyClientsAreToldWhyTheyAreAskedAgain(t *testing.T) {
 	require.Equal(t, 3*5, cases)
 }
 
-func TestLegacyClientsOfPromptsAndResources(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := everything(rt)
-	for _, m := range methods {
-		client := connect(t, server, legacyClient)
-		out, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Value("metric")})
-		require.NoError(t, err)
-		require.Nil(t, out.Error)
-		require.Contains(t, string(out.Result), "metric")
-		require.Len(t, client.Asked(), 1)
-
-		mute := connect(t, server, legacyMute)
-		out, err = mute.Run(context.Background(), m.first, nil)
-		require.NoError(t, err)
-		if m.first.Method == "tools/call" {
-			failsWith(t, out, noForm)
-			continue
-		}
-		require.NotNil(t, out.Error)
-		require.Equal(t, noForm, out.Error.Message)
-	}
-}
-
 // A handler for legacy clients alone asks over the session, in place.
 func TestOneHandlerAVersion(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	old := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	rt, _ := kit.NewRuntime(t, nil)
+	old := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		require.False(t, c.Modern())
-		v, err := units.AskOver(ctx, c.Session())
+		v, err := kit.Units.AskOver(ctx, c.Session())
 		if err != nil {
-			return nil, output{}, err
+			return nil, kit.Output{}, err
 		}
 		sure, err := mrtr.Confirm("sure", "Really?").AskOver(ctx, c.Session())
 		if err != nil {
-			return nil, output{}, err
+			return nil, kit.Output{}, err
 		}
 		if !sure {
 			v += ", unsure"
 		}
-		return nil, output{"old " + v}, nil
+		return nil, kit.Output{Said: "old " + v}, nil
 	})
-	server := serveStyle(rt, mrtr.ByVersion(mrtr.Native(asking(units, itself)), old), nil)
+	server := kit.ServeStyle(rt, mrtr.ByVersion(mrtr.Native(kit.Asking(kit.Units, kit.Itself)), old), nil)
 
-	said(t, call(t, connect(t, server, nil), wire.Answers{"units": wire.Value("metric")}), "metric")
+	kit.Said(t, kit.Call(t, kit.Connect(t, server, nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 
-	client := connect(t, server, legacyClient)
-	said(t, call(t, client, wire.Answers{"units": wire.InTurn(wire.Value("kelvin"), wire.Value("metric")), "sure": wire.Value(true)}), "old metric")
+	client := kit.Connect(t, server, kit.Legacy)
+	kit.Said(t, kit.Call(t, client, wire.Answers{"units": wire.InTurn(wire.Value("kelvin"), wire.Value("metric")), "sure": wire.Value(true)}), "old metric")
 	require.Len(t, client.Asked(), 3)
-	said(t, call(t, client, wire.Answers{"units": wire.Value("metric"), "sure": wire.Decline}), "old metric, unsure")
+	kit.Said(t, kit.Call(t, client, wire.Answers{"units": wire.Value("metric"), "sure": wire.Decline}), "old metric, unsure")
 	for answer, text := range map[string]string{
 		`{"action":"decline"}`:                             `Stopped: "units" was declined.`,
 		`{"action":"cancel"}`:                              `Stopped: "units" was cancelled.`,
 		`{"action":"accept","content":{"units":"kelvin"}}`: `Stopped: "units" was asked 4 times without a usable answer.`,
 	} {
-		out := call(t, client, wire.Answers{"units": wire.Raw(answer)})
-		failsWith(t, out, text)
+		out := kit.Call(t, client, wire.Answers{"units": wire.Raw(answer)})
+		kit.FailsWith(t, out, text)
 	}
-	out := call(t, connect(t, server, legacyMute), nil)
-	failsWith(t, out, noForm)
-	out = call(t, connect(t, server, negotiatedDown), nil)
+	out := kit.Call(t, kit.Connect(t, server, kit.LegacyMute), nil)
+	kit.FailsWith(t, out, noForm)
+	out = kit.Call(t, kit.Connect(t, server, kit.NegotiatedDown), nil)
 	require.True(t, out.IsError)
-}
-
-// A legacy session can be asked every kind of question, also those without a form.
-func TestAskOverAsksEveryKindOfQuestion(t *testing.T) {
-	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		unit, err := units.AskOver(ctx, c.Session())
-		if err != nil {
-			return nil, output{}, err
-		}
-		if _, err := mrtr.ElicitURL("terms", "Read the terms.", "https://example.com/terms").AskOver(ctx, c.Session()); err != nil {
-			return nil, output{}, err
-		}
-		folders, err := mrtr.Roots("folders").AskOver(ctx, c.Session())
-		if err != nil {
-			return nil, output{}, err
-		}
-		motto, err := mrtr.Sample("motto", &mcp.CreateMessageWithToolsParams{MaxTokens: 9}).AskOver(ctx, c.Session()) //lint:ignore SA1019 still legal on the wire
-		if err != nil {
-			return nil, output{}, err
-		}
-		return nil, output{fmt.Sprint(unit, len(folders.Roots), motto.Model)}, nil
-	}
-	rt, _ := newRuntime(t, nil)
-	out := call(t, connect(t, serveTool(rt, over, nil), legacyClient), wire.Answers{
-		"units":                  wire.Value("metric"),
-		"elicitation/create":     wire.Raw(`{"action":"accept"}`),
-		"roots/list":             wire.Raw(`{"roots":[{"uri":"file:///a"}]}`),
-		"sampling/createMessage": wire.Raw(`{"role":"assistant","model":"m","content":{"type":"text","text":"on"}}`),
-	})
-	require.Len(t, out.Questions, 4)
-	said(t, out, "metric1m")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -26,10 +26,6 @@ type (
 	voucherWithout struct {
 		Ref string `json:"ref"`
 	}
-	voucherWithMore struct {
-		voucher
-		Row *int `json:"row,omitempty"`
-	}
 	voucherRetyped struct {
 		Ref   int  `json:"ref"`
 		Seats *int `json:"seats,omitempty"`
@@ -39,32 +35,32 @@ type (
 var threeSeats = func() *int { n := 3; return &n }()
 
 // deployed plays a call that version one begins and version two ends.
-func deployed(t *testing.T, one, two tripStyle, answer map[string]any) tripReply {
+func deployed(t *testing.T, one, two kit.Style, answer map[string]any) kit.Reply {
 	t.Helper()
-	before := newTrip(newTripRuntime(t, nil), one, "v1")
-	after := newTrip(newTripRuntime(t, nil), two, "v2")
-	asked := before.begin()
-	require.NoError(t, asked.err)
+	before := kit.NewTrip(kit.TripRuntime(t, nil), one, "v1")
+	after := kit.NewTrip(kit.TripRuntime(t, nil), two, "v2")
+	asked := before.Begin()
+	require.NoError(t, asked.Err)
 	if answer != nil { // to a first question, still in version one
-		asked = before.round(t.Context(), "", asked.state, mcp.InputResponseMap{"form": &mcp.ElicitResult{Action: "accept", Content: answer}})
-		require.NoError(t, asked.err)
+		asked = before.Round(t.Context(), "", asked.State, mcp.InputResponseMap{"form": &mcp.ElicitResult{Action: "accept", Content: answer}})
+		require.NoError(t, asked.Err)
 	}
-	return after.answer(before.ends(t, asked), "x")
+	return after.Answer(before.Ends(t, asked), "x")
 }
 
 // valued is a handler that has an effect with value v, asks, and prints the value. Its steps
 // have the effect as a step.
-func valued[T any](v T) map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		got := once(s, "hold", func(context.Context, string) (T, error) { return v, nil })
-		ask(s, text("q"))
-		return tripOut{Plan: string(mustJSON(got))}, nil
+func valued[T any](v T) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		got := kit.Once(s, "hold", func(context.Context, string) (T, error) { return v, nil })
+		kit.Ask(s, kit.Text("q"))
+		return kit.Out{Plan: string(kit.JSON(got))}, nil
 	})
-	var list tripSteps
-	hold := steps.Do(&list, "hold", func(context.Context, *tripAt, string) (T, error) { return v, nil })
-	steps.Always(&list, text("q"))
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-		return tripOut{Plan: string(mustJSON(hold.Of(at)))}, nil
+	var list kit.Steps
+	hold := steps.Do(&list, "hold", func(context.Context, *kit.At, string) (T, error) { return v, nil })
+	steps.Always(&list, kit.Text("q"))
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+		return kit.Out{Plan: string(kit.JSON(hold.Of(at)))}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	delete(styles, "coroutine") // it ends with its process
@@ -78,7 +74,7 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 	require.Len(t, before, 4)
 	for _, test := range []struct {
 		change string
-		after  map[string]tripStyle
+		after  map[string]kit.Style
 		detail string
 	}{
 		{"renamed", valued(voucherRenamed{}), ` has lost its field "ref"`},
@@ -90,41 +86,28 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 			t.Run(test.change+"/"+style, func(t *testing.T) {
 				last := deployed(t, before[style], test.after[style], nil)
 				if test.detail == "" {
-					require.Equal(t, tripReply{plan: `{"ref":"A1","seats":3}`}, last)
+					require.Equal(t, kit.Reply{Plan: `{"ref":"A1","seats":3}`}, last)
 					return
 				}
 				of := `the value of effect "hold"`
 				if style == "steps" {
 					of = `the value of step "hold"`
 				}
-				require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: of + test.detail, Applied: []string{"hold"}}, ended(t, last.err, mrtr.Diverged))
+				require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: of + test.detail, Applied: []string{"hold"}}, kit.Ended(t, last.Err, mrtr.Diverged))
 			})
 		}
 	}
 }
 
-// A field that was added is zero. Steps compare the types in their list, and end.
-func TestAFieldOfAnEffectIsAdded(t *testing.T) {
-	before, after := valued(voucher{"A1", threeSeats}), valued(voucherWithMore{})
-	for style := range before {
-		last := deployed(t, before[style], after[style], nil)
-		if style == "steps" {
-			require.Equal(t, "its list of steps", ended(t, last.err, mrtr.Diverged).Detail)
-			continue
-		}
-		require.Equal(t, tripReply{plan: `{"ref":"A1","seats":3}`}, last)
-	}
-}
-
 // asksThenHolds asks with a form of fields, perhaps has an effect, and asks again.
-func asksThenHolds[T any](holds bool) map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		got := ask(s, mrtr.Elicit[T]("form", "Which?"))
+func asksThenHolds[T any](holds bool) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		got := kit.Ask(s, mrtr.Elicit[T]("form", "Which?"))
 		if holds {
-			once(s, "hold", func(context.Context, string) (int, error) { return 1, nil })
+			kit.Once(s, "hold", func(context.Context, string) (int, error) { return 1, nil })
 		}
-		ask(s, text("q"))
-		return tripOut{Plan: string(mustJSON(got))}, nil
+		kit.Ask(s, kit.Text("q"))
+		return kit.Out{Plan: string(kit.JSON(got))}, nil
 	})
 	delete(styles, "coroutine")
 	return styles
@@ -136,15 +119,15 @@ func TestAFieldOfAnAnswerIsLost(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		before := asksThenHolds[voucher](holds)
 		require.Len(t, before, 3)
-		for change, after := range map[string]map[string]tripStyle{"renamed": asksThenHolds[voucherRenamed](holds), "removed": asksThenHolds[voucherWithout](holds)} {
+		for change, after := range map[string]map[string]kit.Style{"renamed": asksThenHolds[voucherRenamed](holds), "removed": asksThenHolds[voucherWithout](holds)} {
 			for style := range before {
 				t.Run(fmt.Sprintf("%s/%s/effect %t", change, style, holds), func(t *testing.T) {
 					last := deployed(t, before[style], after[style], map[string]any{"ref": "A1", "seats": 3})
 					if holds {
-						require.Equal(t, `question "form" is not worded as it was`, ended(t, last.err, mrtr.Diverged).Detail)
+						require.Equal(t, `question "form" is not worded as it was`, kit.Ended(t, last.Err, mrtr.Diverged).Detail)
 						return
 					}
-					require.Equal(t, []string{"form"}, last.asks, "%v", last.err)
+					require.Equal(t, []string{"form"}, last.Asks, "%v", last.Err)
 				})
 			}
 		}
@@ -153,19 +136,19 @@ func TestAFieldOfAnAnswerIsLost(t *testing.T) {
 
 // The same list of steps, before and after deployments that changed a step.
 func TestALostStepIsNamed(t *testing.T) {
-	steps := func(keys ...string) tripStyle {
-		var list tripSteps
+	steps := func(keys ...string) kit.Style {
+		var list kit.Steps
 		for _, key := range keys {
-			steps.Do(&list, key, func(context.Context, *tripAt, string) (string, error) { return key, nil })
+			steps.Do(&list, key, func(context.Context, *kit.At, string) (string, error) { return key, nil })
 		}
-		steps.Always(&list, text("q"))
-		steps.Do(&list, "z", func(context.Context, *tripAt, string) (string, error) { return "z", nil })
-		list.End(ends("done"))
+		steps.Always(&list, kit.Text("q"))
+		steps.Do(&list, "z", func(context.Context, *kit.At, string) (string, error) { return "z", nil })
+		list.End(kit.End("done"))
 		return list.MustBuild()
 	}
 	for _, test := range []struct {
 		change string
-		after  tripStyle
+		after  kit.Style
 		detail string
 	}{
 		{"renamed", steps("a", "c"), `step "b" is gone from its list of steps`},
@@ -174,31 +157,6 @@ func TestALostStepIsNamed(t *testing.T) {
 		{"moved, which the state does not show", steps("b", "a"), "its list of steps"},
 	} {
 		last := deployed(t, steps("a", "b"), test.after, nil)
-		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: test.detail, Applied: []string{"a", "b"}}, ended(t, last.err, mrtr.Diverged, test.change))
+		require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: test.detail, Applied: []string{"a", "b"}}, kit.Ended(t, last.Err, mrtr.Diverged, test.change))
 	}
-}
-
-// go-sdk judges the arguments by today's schema before the handler is entered, and names the field.
-func TestAFieldOfTheArgumentsIsLost(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	begun := send(t, connect(t, takes[struct {
-		City string `json:"city"`
-	}](rt), nil), wire.Request{Name: "tool", Arguments: map[string]any{"city": "Oslo"}})
-	renamed := connect(t, takes[struct {
-		Town string `json:"town"`
-	}](rt), nil)
-	last := send(t, renamed, wire.Request{Name: "tool", Arguments: map[string]any{"city": "Oslo"}, State: begun.State, Responses: map[string]any{"q": accept("q", "x")}})
-	require.True(t, last.IsError)
-	require.Contains(t, last.Text, `["city"]`)
-}
-
-func takes[In any](rt *mrtr.Runtime) *mcp.Server {
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ In) (*mrtr.IncompleteResult, output, error) {
-		if _, ok := mrtr.Answer(c, text("q")); !ok {
-			return mrtr.Need(text("q")), output{}, nil
-		}
-		return nil, output{"done"}, nil
-	}), nil))
-	return server
 }

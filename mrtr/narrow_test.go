@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
@@ -40,31 +41,31 @@ var (
 )
 
 // sending is a tool in every style: it asks for a parcel and for a yes, and sends it.
-func sending(send func(idem string)) map[string]mrtr.Style[input, output] {
-	ship := func(p parcel, yes bool) func(context.Context, string) (output, error) {
-		return func(_ context.Context, idem string) (output, error) {
+func sending(send func(idem string)) map[string]mrtr.Style[kit.Input, kit.Output] {
+	ship := func(p parcel, yes bool) func(context.Context, string) (kit.Output, error) {
+		return func(_ context.Context, idem string) (kit.Output, error) {
 			send(idem)
 			weight := 0.0
 			if p.Weight != nil {
 				weight = *p.Weight
 			}
-			return output{fmt.Sprintf("%s, floor %d, %g kg, gift %t in %s %v: %t", p.To, p.Floor, weight, p.Gift, p.Wrap, p.Extras, yes)}, nil
+			return kit.Output{Said: fmt.Sprintf("%s, floor %d, %g kg, gift %t in %s %v: %t", p.To, p.Floor, weight, p.Gift, p.Wrap, p.Extras, yes)}, nil
 		}
 	}
-	styles := everyStyle(func(s *stage, _ input) (output, error) {
-		p := ask(s, whereTo)
-		yes := ask(s, agreed)
-		return once(s, "ship", ship(p, yes)), nil
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		p := kit.Ask(s, whereTo)
+		yes := kit.Ask(s, agreed)
+		return kit.Once(s, "ship", ship(p, yes)), nil
 	})
-	var b steps.List[input, output]
+	var b steps.List[kit.Input, kit.Output]
 	to, yes := steps.Always(&b, whereTo), steps.Always(&b, agreed)
-	shipped := steps.Do(&b, "ship", func(ctx context.Context, at *steps.At[input], idem string) (output, error) {
+	shipped := steps.Do(&b, "ship", func(ctx context.Context, at *steps.At[kit.Input], idem string) (kit.Output, error) {
 		return ship(to.Of(at), yes.Of(at))(ctx, idem)
 	})
-	b.End(func(_ context.Context, at *steps.At[input]) (output, error) { return shipped.Of(at), nil })
+	b.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) { return shipped.Of(at), nil })
 	styles["steps"] = b.MustBuild()
-	styles["given"] = given.Handler2(given.Always[input](whereTo), given.Always[input](agreed),
-		func(ctx context.Context, c *mrtr.Call, _ input, p parcel, yes bool) (output, error) {
+	styles["given"] = given.Handler2(given.Always[kit.Input](whereTo), given.Always[kit.Input](agreed),
+		func(ctx context.Context, c *mrtr.Call, _ kit.Input, p parcel, yes bool) (kit.Output, error) {
 			return mrtr.Once(ctx, c, "ship", ship(p, yes))
 		})
 	return styles
@@ -118,17 +119,17 @@ func TestWhatAClientReallyCan(t *testing.T) {
 			for name, style := range styles {
 				t.Run(fmt.Sprintf("%s/%s/%s", c.explanation, version, name), func(t *testing.T) {
 					ships = 0
-					rt, seen := newRuntime(t, &mrtr.Options{Narrow: byName})
-					server := newServer()
+					rt, seen := kit.NewRuntime(t, &mrtr.Options{Narrow: byName})
+					server := kit.NewServer()
 					needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{whereTo}}
 					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, needs))
-					client := connect(t, server, &wire.Options{Version: version, Name: c.name, Capabilities: c.capabilities})
+					client := kit.Connect(t, server, &wire.Options{Version: version, Name: c.name, Capabilities: c.capabilities})
 					filled := c.answers["parcel"]
 					if c.first != nil {
 						filled = wire.InTurn(c.first, filled)
 					}
 					// A form of several properties has no key over a session.
-					out := call(t, client, wire.Answers{"*": filled, "agreed": c.answers["agreed"]})
+					out := kit.Call(t, client, wire.Answers{"*": filled, "agreed": c.answers["agreed"]})
 					asked := 0
 					for _, q := range out.Questions {
 						if q.Key != "agreed" {
@@ -138,14 +139,14 @@ func TestWhatAClientReallyCan(t *testing.T) {
 					require.Equal(t, c.asked, asked)
 					switch {
 					case c.missing && version == wire.Modern:
-						refusedWith(t, out.Error, -32021)
-						require.Zero(t, seen.entries(), "entered though it could not be asked")
+						kit.RefusedWith(t, out.Error, -32021)
+						require.Zero(t, seen.Entries(), "entered though it could not be asked")
 					case c.text == sent:
-						said(t, out, sent)
+						kit.Said(t, out, sent)
 						require.Equal(t, 1, ships)
 						return
 					default:
-						failsWith(t, out, c.text)
+						kit.FailsWith(t, out, c.text)
 					}
 					require.Zero(t, ships)
 				})
@@ -160,9 +161,9 @@ func TestWhatAClientReallyCan(t *testing.T) {
 func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
 	for name, style := range sending(func(string) { t.Error("sent") }) {
 		t.Run(name, func(t *testing.T) {
-			rt, _ := newRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
-			server := serveStyle(rt, style, nil)
-			out := call(t, connect(t, server, legacyClient), wire.Answers{"*": wire.Silent, "agreed": wire.Silent})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
+			server := kit.ServeStyle(rt, style, nil)
+			out := kit.Call(t, kit.Connect(t, server, kit.Legacy), wire.Answers{"*": wire.Silent, "agreed": wire.Silent})
 			require.True(t, out.IsError)
 			require.Contains(t, out.Text, "not answered within 20ms")
 		})
@@ -171,18 +172,18 @@ func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
 
 // Code that asks a session by AskOver heeds the hook too, and what a hook breaks is refused.
 func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
-	over := func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	over := func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		p, err := whereTo.AskOver(ctx, c.Session())
-		return nil, output{p.To}, err
+		return nil, kit.Output{Said: p.To}, err
 	}
-	rt, _ := newRuntime(t, &mrtr.Options{Narrow: byName})
-	server := serveTool(rt, over, nil)
-	out := call(t, connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows no forms"}), wire.Answers{"*": formParcel})
-	failsWith(t, out, `This client cannot be asked for "parcel": it lacks form elicitation.`)
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Narrow: byName})
+	server := kit.ServeTool(rt, over, nil)
+	out := kit.Call(t, kit.Connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows no forms"}), wire.Answers{"*": formParcel})
+	kit.FailsWith(t, out, `This client cannot be asked for "parcel": it lacks form elicitation.`)
 	require.Empty(t, out.Questions)
 
-	rt, seen := newRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
-	failsWith(t, call(t, connect(t, serveTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
-	require.Len(t, seen.of(observe.RequestRefused), 1)
-	require.Zero(t, seen.entries())
+	rt, seen := kit.NewRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
+	kit.FailsWith(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
+	require.Len(t, seen.Of(observe.RequestRefused), 1)
+	require.Zero(t, seen.Entries())
 }

@@ -2,35 +2,32 @@ package mrtr_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/steps"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 )
 
 // An effect in Once happens once, in however many rounds it is asked for; its
 // idem is the same whenever it is tried, and another in another call.
 func TestOnceRunsOnce(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
+	kit.EachOnce(t, func(t *testing.T, style func(kit.Body) kit.Style) {
 		idems := map[string]int{}
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		tool := kit.ServeTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
 			return mrtr.Once(ctx, c, "book", func(_ context.Context, idem string) (string, error) {
 				idems[idem]++
 				return fmt.Sprint("booking ", len(idems)), nil
 			})
 		}))
 		for call := 1; call <= 2; call++ {
-			last, rounds := tool.run()
-			require.NoError(t, last.err)
+			last, rounds := tool.Run()
+			require.NoError(t, last.Err)
 			require.Equal(t, 3, rounds)
-			require.Equal(t, fmt.Sprint("booking ", call), last.plan)
+			require.Equal(t, fmt.Sprint("booking ", call), last.Plan)
 		}
 		require.Len(t, idems, 2)
 		for idem, times := range idems {
@@ -40,229 +37,26 @@ func TestOnceRunsOnce(t *testing.T) {
 	})
 }
 
-// fare loses something on its way through JSON.
-type fare struct {
-	Amount int       `json:"amount"`
-	At     time.Time `json:"at"`
-	note   string
-}
-
-// The caller never sees the value that f made, only what later rounds will
-// see: a field that JSON does not carry is lost at once, not in round two.
-func TestOnceGivesTheValueAfterEncoding(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var seen []fare
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			v, err := mrtr.Once(ctx, c, "quote", func(context.Context, string) (fare, error) {
-				return fare{Amount: 7, At: time.Now(), note: "window seat"}, nil
-			})
-			seen = append(seen, v)
-			return "", err
-		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
-		require.NotEmpty(t, seen)
-		for _, v := range seen {
-			require.Equal(t, seen[0], v)
-			require.Empty(t, v.note)
-		}
-	})
-}
-
-// A nil value is a value.
-func TestOnceRemembersNothingAsAValue(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var did deeds
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			p, err := mrtr.Once(ctx, c, "pointer", func(context.Context, string) (*fare, error) {
-				did.note("pointer")
-				return nil, nil
-			})
-			if err != nil || p != nil {
-				return "", fmt.Errorf("%v, %w", p, err)
-			}
-			v, err := mrtr.Once(ctx, c, "any", func(context.Context, string) (any, error) {
-				did.note("any")
-				return nil, nil
-			})
-			return fmt.Sprint(v), err
-		}))
-		last, _ := tool.run()
-		require.Equal(t, tripReply{plan: "<nil>"}, last)
-		require.Equal(t, 1, did.count("pointer"))
-		require.Equal(t, 1, did.count("any"))
-	})
-}
-
-// A value that JSON cannot carry is found when the effect has run. The call
-// may go on from that error, and the effect does not run again.
-func TestOnceCannotRememberEveryValue(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		var did deeds
-		var errs []error
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (chan int, error) {
-				did.note("booked")
-				return make(chan int), nil
-			})
-			errs = append(errs, err)
-			return "", nil
-		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
-		require.Equal(t, 1, did.count("booked"))
-		require.NotEmpty(t, errs)
-		for _, err := range errs {
-			misuse(t, err)
-			require.Contains(t, err.Error(), `effect "book" ran, but its value c`)
-			require.Equal(t, "unknown", effectOf(err), "it ran, and what it has done is lost")
-		}
-	})
-}
-
 func TestOnceNoticesAnotherType(t *testing.T) {
-	last, _ := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+	last, _ := kit.ServeTrip(t, kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
 		if c.Round() == 1 {
 			return mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "text", nil })
 		}
 		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (int, error) { return 1, nil })
 		return "", err
-	}, "q")).run()
-	require.ErrorContains(t, last.err, `mrtr: effect "book" ran, but its value is not a int`)
+	}, "q")).Run()
+	require.ErrorContains(t, last.Err, `mrtr: effect "book" ran, but its value is not a int`)
 }
 
 func TestOnceRefusesWrongKeys(t *testing.T) {
 	keys := []string{"", "with space", "über", strings.Repeat("x", 65)}
 	require.NotEmpty(t, keys)
 	for _, key := range keys {
-		var did deeds
-		last := serveTrip(t, guardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			return mrtr.Once(ctx, c, key, did.do("it"))
-		})).begin()
-		misuse(t, last.err, key)
-		require.Zero(t, did.count("it"))
-	}
-}
-
-// The same key twice at a time is a mistake; two keys are two effects.
-func TestOnceFromSeveralGoroutines(t *testing.T) {
-	eachOnce(t, func(t *testing.T, style func(onceBody) tripStyle) {
-		tool := serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			_, err := mrtr.Once(ctx, c, "same", func(ctx context.Context, _ string) (string, error) {
-				refused := make(chan error)
-				go func() {
-					_, err := mrtr.Once(ctx, c, "same", func(context.Context, string) (string, error) { return "twice", nil })
-					refused <- err
-				}()
-				err := <-refused
-				var usage *mrtr.UsageError
-				if !errors.As(err, &usage) || err.Error() != `mrtr: key "same" stands for two effects: each needs a key of its own` {
-					return "", fmt.Errorf("not refused: %w", err)
-				}
-				return "once", nil
-			})
-			return "done", err
-		}))
-		last, _ := tool.run()
-		require.NoError(t, last.err)
-
-		var did deeds
-		tool = serveTrip(t, style(func(ctx context.Context, c *mrtr.Call) (string, error) {
-			var all sync.WaitGroup
-			errs := make([]error, 8)
-			for i := range errs {
-				key := fmt.Sprint("effect-", i)
-				all.Go(func() { _, errs[i] = mrtr.Once(ctx, c, key, did.do(key)) })
-			}
-			all.Wait()
-			return "done", errors.Join(errs...)
-		}))
-		last, _ = tool.run()
-		require.NoError(t, last.err)
-		for i := range 8 {
-			require.Equal(t, 1, did.count(fmt.Sprint("effect-", i)))
-		}
-	})
-}
-
-// Functions registered for the end run at the end, once, and not at all when the
-// call does not complete: a handler that is entered three times
-// registers three times, and only the last counts.
-func TestOnceOnComplete(t *testing.T) {
-	var did deeds
-	register := func(c *mrtr.Call) { c.OnComplete(func(context.Context) { did.note("completed") }) }
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		register(s.Call)
-		for _, key := range []string{"first", "second"} {
-			ask(s, text(key))
-		}
-		return tripOut{}, nil
-	})
-	var list steps.List[tripIn, tripOut]
-	for _, key := range []string{"first", "second"} {
-		steps.Ask(&list, key, func(_ context.Context, at *steps.At[tripIn]) (mrtr.Question[string], error) {
-			register(at.Call)
-			return text(key), nil
-		})
-	}
-	list.End(func(_ context.Context, at *steps.At[tripIn]) (tripOut, error) {
-		register(at.Call)
-		return tripOut{}, nil
-	})
-	steps := mustBuild(t, &list)
-	styles["steps"] = steps
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			asked := tool.begin()
-			require.Error(t, tool.round(t.Context(), "", asked.state, declining(asked)).err)
-			require.Zero(t, did.count("completed"), "a decline completes nothing")
-			asked = tool.answer(tool.begin(), "x")
-			require.Equal(t, []string{"second"}, asked.asks)
-			require.Zero(t, did.count("completed"), "nor does a question")
-			require.NoError(t, tool.answer(asked, "y").err)
-			require.Equal(t, 1, did.count("completed"))
-		})
-	}
-}
-
-// A handler that is entered twice in one round, because its question was
-// answered by itself, has registered twice, and completes once.
-func TestOnceOnCompleteWhenEnteredAgain(t *testing.T) {
-	var did deeds
-	sure := mrtr.Confirm("sure", "Sure?")
-	register := func(c *mrtr.Call) {
-		did.note("entered")
-		c.OnComplete(func(context.Context) { did.note("completed") })
-	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		register(s.Call)
-		ask(s, sure)
-		return tripOut{}, nil
-	})
-	var list tripSteps
-	steps.Ask(&list, "sure", func(_ context.Context, at *tripAt) (mrtr.Question[bool], error) {
-		register(at.Call)
-		return sure, nil
-	})
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-		register(at.Call)
-		return tripOut{}, nil
-	})
-	styles["steps"] = mustBuild(t, &list)
-	for name, style := range styles {
-		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			tool := serveTrip(t, style)
-			tool.mute = true
-			reply := tool.begin()
-			require.NoError(t, reply.err)
-			require.Nil(t, reply.asks)
-			require.Equal(t, 1, did.count("completed"))
-			if name != "coroutine" && name != "resumable" {
-				require.Equal(t, 2, did.count("entered"))
-			}
-		})
+		var did kit.Deeds
+		last := kit.ServeTrip(t, kit.GuardedTrip(func(ctx context.Context, c *mrtr.Call) (string, error) {
+			return mrtr.Once(ctx, c, key, did.Do("it"))
+		})).Begin()
+		kit.Misuse(t, last.Err, key)
+		require.Zero(t, did.Count("it"))
 	}
 }

@@ -2,12 +2,12 @@ package mrtr_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
@@ -19,132 +19,98 @@ func TestOneKey(t *testing.T) {
 	const forEffects = `mrtr: key "k" stands for two effects: each needs a key of its own`
 	worded := func(words string) mrtr.Question[string] { return mrtr.Elicit[string]("k", words) }
 	read := func(c *mrtr.Call, q mrtr.Question[string]) string { v, _ := mrtr.Answer(c, q); return v }
-	var did deeds
+	var did kit.Deeds
 	tests := map[string]struct {
-		body stageFunc[tripIn, tripOut]
+		body kit.StageFunc[kit.In, kit.Out]
 		want string
 	}{
-		"questions in turn": {func(s *stage, _ tripIn) (tripOut, error) {
-			ask(s, worded("Which seat?"))
-			ask(s, worded("Which meal?"))
-			did.note("second")
-			return tripOut{}, nil
+		"questions in turn": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			kit.Ask(s, worded("Which seat?"))
+			kit.Ask(s, worded("Which meal?"))
+			did.Note("second")
+			return kit.Out{}, nil
 		}, forQuestions},
-		"an answer read in other words": {func(s *stage, _ tripIn) (tripOut, error) {
-			ask(s, worded("Which seat?"))
-			ask(s, text("between"))
+		"an answer read in other words": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			kit.Ask(s, worded("Which seat?"))
+			kit.Ask(s, kit.Text("between"))
 			meal := read(s.Call, worded("Which meal?"))
-			return tripOut{Plan: meal}, nil
+			return kit.Out{Plan: meal}, nil
 		}, forQuestions},
-		"looked for in other words": {func(s *stage, _ tripIn) (tripOut, error) {
+		"looked for in other words": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 			if _, ok := mrtr.Answer(s.Call, worded("Which seat?")); !ok {
-				ask(s, worded("Which meal?"))
+				kit.Ask(s, worded("Which meal?"))
 			}
-			return tripOut{}, nil
+			return kit.Out{}, nil
 		}, forQuestions},
-		"questions of one round": {func(s *stage, _ tripIn) (tripOut, error) {
-			if s.guarded {
-				panic(cut{need: mrtr.Need(worded("Which seat?"), worded("Which meal?"))})
+		"questions of one round": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			if s.Guarded {
+				s.Need(worded("Which seat?"), worded("Which meal?"))
 			}
-			return tripOut{}, linear.AskAll(s.ctx, s.Call, worded("Which seat?"), worded("Which meal?"))
+			return kit.Out{}, linear.AskAll(s.Ctx, s.Call, worded("Which seat?"), worded("Which meal?"))
 		}, forQuestions},
-		"effects in turn": {func(s *stage, _ tripIn) (tripOut, error) {
+		"effects in turn": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 			for range 2 {
-				once(s, "k", did.do("effect"))
+				kit.Once(s, "k", did.Do("effect"))
 			}
-			did.note("second")
-			return tripOut{}, nil
+			did.Note("second")
+			return kit.Out{}, nil
 		}, forEffects},
-		"effects with a question between": {func(s *stage, _ tripIn) (tripOut, error) {
-			once(s, "k", did.do("effect"))
-			ask(s, text("between"))
-			once(s, "k", did.do("second"))
-			return tripOut{}, nil
+		"effects with a question between": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			kit.Once(s, "k", did.Do("effect"))
+			kit.Ask(s, kit.Text("between"))
+			kit.Once(s, "k", did.Do("second"))
+			return kit.Out{}, nil
 		}, forEffects},
-		"effects inside another": {func(s *stage, _ tripIn) (tripOut, error) {
-			_, err := mrtr.Once(s.ctx, s.Call, "outer", func(ctx context.Context, _ string) (string, error) {
-				if _, err := mrtr.Once(ctx, s.Call, "k", did.do("effect")); err != nil {
+		"effects inside another": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			_, err := mrtr.Once(s.Ctx, s.Call, "outer", func(ctx context.Context, _ string) (string, error) {
+				if _, err := mrtr.Once(ctx, s.Call, "k", did.Do("effect")); err != nil {
 					return "", err
 				}
-				return mrtr.Once(ctx, s.Call, "k", did.do("second"))
+				return mrtr.Once(ctx, s.Call, "k", did.Do("second"))
 			})
-			return tripOut{}, err
+			return kit.Out{}, err
 		}, forEffects},
-		"effects at a time": {func(s *stage, _ tripIn) (tripOut, error) {
-			_, err := mrtr.Once(s.ctx, s.Call, "k", func(ctx context.Context, _ string) (string, error) {
-				return mrtr.Once(ctx, s.Call, "k", did.do("second"))
+		"effects at a time": {func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			_, err := mrtr.Once(s.Ctx, s.Call, "k", func(ctx context.Context, _ string) (string, error) {
+				return mrtr.Once(ctx, s.Call, "k", did.Do("second"))
 			})
-			return tripOut{}, err
+			return kit.Out{}, err
 		}, forEffects},
 	}
 	require.NotEmpty(t, tests)
 	for name, test := range tests {
-		styles := everyStyle(test.body)
-		var inStep tripSteps
-		steps.Do(&inStep, "step", func(ctx context.Context, at *tripAt, _ string) (string, error) {
-			out, err := linearOf(test.body)(ctx, at.Call, tripIn{})
+		styles := kit.EveryStyle(test.body)
+		var inStep kit.Steps
+		steps.Do(&inStep, "step", func(ctx context.Context, at *kit.At, _ string) (string, error) {
+			out, err := kit.Linear(test.body)(ctx, at.Call, kit.In{})
 			return out.Plan, err
 		})
-		inStep.End(ends("done"))
+		inStep.End(kit.End("done"))
 		if test.want == forEffects && name != "effects with a question between" { // a step cannot ask in its code
-			styles["steps"] = mustBuild(t, &inStep)
+			styles["steps"] = kit.Build(t, &inStep)
 		}
 		for style, handler := range styles {
 			t.Run(name+"/"+style, func(t *testing.T) {
-				did = deeds{}
-				last, _ := serveTrip(t, handler).run()
-				usage := misuse(t, last.err)
+				did = kit.Deeds{}
+				last, _ := kit.ServeTrip(t, handler).Run()
+				usage := kit.Misuse(t, last.Err)
 				require.EqualError(t, usage, test.want)
-				require.LessOrEqual(t, did.count("effect"), 1)
-				require.Zero(t, did.count("second"))
+				require.LessOrEqual(t, did.Count("effect"), 1)
+				require.Zero(t, did.Count("second"))
 			})
 		}
 	}
 	t.Run("steps of a list", func(t *testing.T) {
-		for _, add := range []func(*tripSteps){
-			func(b *tripSteps) { steps.Always(b, worded("Which seat?")) },
-			func(b *tripSteps) { steps.Do(b, "k", does("k", &did, "")) },
+		for _, add := range []func(*kit.Steps){
+			func(b *kit.Steps) { steps.Always(b, worded("Which seat?")) },
+			func(b *kit.Steps) { steps.Do(b, "k", kit.Does("k", &did, "")) },
 		} {
-			var b tripSteps
+			var b kit.Steps
 			add(&b)
 			add(&b)
-			b.End(ends("done"))
+			b.End(kit.End("done"))
 			_, err := b.Build()
-			require.EqualError(t, misuse(t, err), `mrtr: key "k" stands for two steps: each needs a key of its own`)
+			require.EqualError(t, kit.Misuse(t, err), `mrtr: key "k" stands for two steps: each needs a key of its own`)
 		}
 	})
-}
-
-// The same question may be read twice, an effect that failed may be tried again, and one
-// that is asked for in another entry is the same.
-func TestOneKeyForOneThing(t *testing.T) {
-	var did deeds
-	for name, style := range everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, mrtr.Elicit[string]("seat", "Which seat?"))
-		seat, _ := mrtr.Answer(s.Call, mrtr.Elicit[string]("seat", "Which seat?"))
-		var paid string
-		for range 3 {
-			var err error
-			if paid, err = mrtr.Once(s.ctx, s.Call, "pay", func(ctx context.Context, _ string) (string, error) {
-				if _, err := mrtr.Once(ctx, s.Call, "reserve", did.do("reserve")); err != nil {
-					return "", err
-				}
-				if did.note("pay") < 3 {
-					return "", errors.New("refused")
-				}
-				return "paid", nil
-			}); err == nil {
-				break
-			}
-		}
-		ask(s, text("more"))
-		return tripOut{Plan: seat + " " + paid}, nil
-	}) {
-		t.Run(name, func(t *testing.T) {
-			did = deeds{}
-			last, _ := serveTrip(t, style).run()
-			require.Equal(t, tripReply{plan: "seat paid"}, last)
-			require.Equal(t, []int{1, 3}, []int{did.count("reserve"), did.count("pay")})
-		})
-	}
 }

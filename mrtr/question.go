@@ -11,9 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
-	"github.com/mrtr-go/sdk/mrtr/internal/plaintext"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 

@@ -8,9 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -25,12 +24,12 @@ import (
 // A handler may return the same result to every call: go-sdk writes to results, and
 // must get one of its own. The race detector is the judge.
 func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	tool := &mcp.CallToolResult{Meta: mcp.Meta{"a": 1}, Content: []mcp.Content{&mcp.TextContent{Text: "shared"}}}
 	prompt := &mcp.GetPromptResult{Meta: mcp.Meta{"a": 1}, Description: "shared"}
 	resource := &mcp.ReadResourceResult{Meta: mcp.Meta{"a": 1}, Contents: []*mcp.ResourceContents{{Text: "shared"}, nil}}
 	resource.Contents = resource.Contents[:1]
-	server := newServer()
+	server := kit.NewServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
 		mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			return nil, tool, nil
@@ -45,7 +44,7 @@ func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 		}), nil))
 	var wg sync.WaitGroup
 	for range 4 {
-		client := connect(t, server, nil)
+		client := kit.Connect(t, server, nil)
 		wg.Go(func() {
 			for range 20 {
 				for _, r := range []wire.Request{{Name: "raw"}, {Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
@@ -64,186 +63,48 @@ func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 	require.Equal(t, &mcp.ResourceContents{Text: "shared"}, resource.Contents[0])
 }
 
-type spoken struct {
-	N int `json:"n"`
-}
-
-func (s spoken) Text() string { return fmt.Sprintf("It is %d.", s.N) }
-
-type spokenByPointer struct {
-	N int `json:"n"`
-}
-
-func (s *spokenByPointer) Text() string { return fmt.Sprintf("It is %d.", s.N) }
-
-func TestAnOutputMaySayItsOwnText(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "value"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spoken, error) {
-		return nil, spoken{7}, nil
-	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "pointer"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, spokenByPointer, error) {
-		return nil, spokenByPointer{7}, nil
-	}), nil))
-	mcp.AddTool(server, &mcp.Tool{Name: "nil"}, mrtr.Tool(rt, mrtr.Native(func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, *spokenByPointer, error) {
-		return nil, nil, nil
-	}), nil))
-	client := connect(t, server, nil)
-	for _, name := range []string{"value", "pointer"} {
-		out, err := client.Call(context.Background(), name, map[string]any{}, nil)
-		require.NoError(t, err)
-		require.Equal(t, "It is 7.", out.Text)
-		require.JSONEq(t, `{"n":7}`, string(out.Structured))
-	}
-	out, err := client.Call(context.Background(), "nil", map[string]any{}, nil)
-	require.NoError(t, err)
-	require.True(t, out.IsError, "its Text panics, and the process lives")
-}
-
-// A handler that is entered twice in one round gets its arguments as they came.
-func TestArgumentsAreFreshInEveryEntry(t *testing.T) {
-	rt, seen := newRuntime(t, &mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults})
-	unit := units.Default("metric")
-	sure := mrtr.Confirm("sure", "?")
-	handler := func(_ context.Context, c *mrtr.Call, in input) (*mrtr.IncompleteResult, output, error) {
-		require.Equal(t, []string{"a", "b"}, in.Tags)
-		in.Tags[0] = "changed"
-		for _, q := range []mrtr.AnyQuestion{unit, sure} {
-			_, ok1 := mrtr.Answer(c, unit)
-			_, ok2 := mrtr.Answer(c, sure)
-			if q.Key() == "units" && !ok1 || q.Key() == "sure" && !ok2 {
-				return mrtr.Need(q), output{}, nil
-			}
-		}
-		return nil, output{"done"}, nil
-	}
-	server := serveTool(rt, handler, nil)
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(guardedOf(func(s *stage, in json.RawMessage) (*mcp.CallToolResult, error) {
-			require.JSONEq(t, `{"tags":["a","b"]}`, string(in))
-			clear(in)
-			ask(s, unit)
-			return nil, nil
-		})), nil))
-	for _, opts := range []*wire.Options{legacyClient, nil} {
-		client := connect(t, server, opts)
-		for _, name := range []string{"tool", "raw"} {
-			before := seen.entries()
-			// A requirement that fails in a handler ends its goroutine, and nobody answers.
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			out, err := client.Call(ctx, name, map[string]any{"tags": []string{"a", "b"}}, wire.Answers{"units": wire.Value("metric"), "sure": wire.Value(true)})
-			require.NoError(t, err)
-			require.Nil(t, out.Error)
-			require.False(t, out.IsError, out.Text)
-			require.Equal(t, map[string]int{"tool": 3, "raw": 2}[name], seen.entries()-before)
-		}
-	}
-}
-
 // Every function of the author's that the engine runs may panic, and that ends
 // one call.
 func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
-	for where, handler := range map[string]nativeHandler{
-		"in the handler": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) { panic(canary) },
-		"with an error": func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			panic(errors.New(canary))
+	for where, handler := range map[string]kit.Handler{
+		"in the handler": func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			panic(kit.Canary)
 		},
-		"on completion": func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-			c.OnComplete(func(context.Context) { panic(canary) })
-			return nil, output{}, nil
+		"with an error": func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			panic(errors.New(kit.Canary))
+		},
+		"on completion": func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			c.OnComplete(func(context.Context) { panic(kit.Canary) })
+			return nil, kit.Output{}, nil
 		},
 	} {
 		t.Run(where, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, handler, nil), nil)
-			out := call(t, client, nil)
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
+			out := kit.Call(t, client, nil)
 			require.Nil(t, out.Error)
-			failsWith(t, out, "The tool failed unexpectedly.")
-			require.NotContains(t, string(out.Result), canary)
-			panicked := panicOf(t, seen.of(observe.CallStopped)[0].Err)
+			kit.FailsWith(t, out, "The tool failed unexpectedly.")
+			require.NotContains(t, string(out.Result), kit.Canary)
+			panicked := kit.PanicOf(t, seen.Of(observe.CallStopped)[0].Err)
 			require.NotEmpty(t, panicked.Stack)
-			require.Contains(t, panicked.ToolErrorCause(), canary)
+			require.Contains(t, panicked.ToolErrorCause(), kit.Canary)
 		})
 	}
 	t.Run("in Principal", func(t *testing.T) {
-		rt, _ := newRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(canary) }})
-		out := call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), nil)
-		failsWith(t, out, "The tool failed unexpectedly.")
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{Principal: func(context.Context, mcp.Request) (string, error) { panic(kit.Canary) }})
+		out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil), nil), nil)
+		kit.FailsWith(t, out, "The tool failed unexpectedly.")
 	})
 	t.Run("in a prompt", func(t *testing.T) {
-		rt, _ := newRuntime(t, nil)
-		server := newServer()
+		rt, _ := kit.NewRuntime(t, nil)
+		server := kit.NewServer()
 		server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
-			panic(canary)
+			panic(kit.Canary)
 		}), nil))
-		reply := send(t, connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
+		reply := kit.Send(t, kit.Connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
 		require.NotNil(t, reply.Error)
-		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(mustJSON(reply.Error)))
+		require.JSONEq(t, `{"code":-32603,"message":"The tool failed unexpectedly."}`, string(kit.JSON(reply.Error)))
 	})
-}
-
-func TestErrorsOfHandlers(t *testing.T) {
-	own := &jsonrpc.Error{Code: -32002, Message: "own"}
-	for _, c := range []struct {
-		explanation string
-		err         error
-		code        int64 // of a protocol error; 0 for an error result
-		text        string
-	}{
-		{"an error is a result with its text", errors.New("no such place"), 0, "no such place"},
-		{"a JSON-RPC error passes", own, -32002, "own"},
-		{"a wrapped one is a result", fmt.Errorf("while looking: %w", own), 0, "while looking: own"},
-	} {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprint(c.explanation, ", effect: ", after), func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				handler := func(ctx context.Context, call *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-					if after {
-						_, err := mrtr.Once(ctx, call, "effect", func(context.Context, string) (int, error) { return 1, nil })
-						require.NoError(t, err)
-					}
-					return nil, output{"unseen"}, c.err
-				}
-				out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
-				if c.code != 0 {
-					refusedWith(t, out.Error, c.code)
-					require.Equal(t, c.text, out.Error.Message)
-					return
-				}
-				failsWith(t, out, c.text+map[bool]string{true: `. "effect" was done: do not call the tool again without checking.`}[after])
-				require.Empty(t, out.Structured)
-				stopped := seen.of(observe.CallStopped)[0].Err
-				require.ErrorIs(t, stopped, c.err)
-				require.Equal(t, map[bool]string{true: "applied"}[after], effectOf(stopped))
-			})
-		}
-	}
-}
-
-// Middleware sees the errors of prompts and resources whole, with the code that
-// goes out.
-func TestErrorsOfPromptsAndResourcesStayRecognizable(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := everything(rt)
-	var last error
-	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			last = err
-			return res, err
-		}
-	})
-	client := connect(t, server, nil)
-	for _, m := range methods[1:] {
-		_, err := client.Run(context.Background(), m.first, wire.Answers{"units": wire.Cancel})
-		require.NoError(t, err)
-		ended(t, last, mrtr.Cancelled)
-		var coded *jsonrpc.Error
-		require.ErrorAs(t, last, &coded)
-		require.EqualValues(t, -31000, coded.Code)
-		require.JSONEq(t, `{"reason":"cancelled"}`, string(coded.Data))
-	}
 }
 
 // chart is an output with an image and a link beside its text.
@@ -285,12 +146,12 @@ func (annotated) Meta() mcp.Meta { return annotation }
 var annotation = mcp.Meta{"org.example/a": true}
 
 func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	server := serveStyle(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil)
+	rt, _ := kit.NewRuntime(t, nil)
+	server := kit.ServeStyle(rt, mrtr.Native(resulting(func() chart { return chart{3, []byte("png")} })), nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "broken"}, mrtr.Tool(rt, mrtr.Native(resulting(func() brokenChart { return brokenChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "empty"}, mrtr.Tool(rt, mrtr.Native(resulting(func() emptyChart { return emptyChart{} })), nil))
 	mcp.AddTool(server, &mcp.Tool{Name: "annotated"}, mrtr.Tool(rt, mrtr.Native(resulting(func() annotated { return annotated{7} })), nil))
-	client := connect(t, server, nil)
+	client := kit.Connect(t, server, nil)
 	result := func(name string) (whole struct {
 		Content []map[string]any
 		Meta    map[string]any `json:"_meta"`
@@ -323,13 +184,15 @@ func TestAnOutputMayHaveContentOfItsOwn(t *testing.T) {
 }
 
 // resulting is a handler that asks nothing.
-func resulting[T any](result func() T) mrtr.GuardedFunc[input, T] {
-	return func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, T, error) { return nil, result(), nil }
+func resulting[T any](result func() T) mrtr.GuardedFunc[kit.Input, T] {
+	return func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, T, error) {
+		return nil, result(), nil
+	}
 }
 
 // A whole result would be nested in the structured output of another.
 func TestAResultIsNoOutput(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	says := "which would be nested in itself"
 	for _, register := range []func(){
 		func() { mrtr.Tool(rt, mrtr.Native(resulting(func() *mcp.CallToolResult { return nil })), nil) },
@@ -337,7 +200,7 @@ func TestAResultIsNoOutput(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				usage := misuse(t, recover().(error))
+				usage := kit.Misuse(t, recover().(error))
 				require.ErrorContains(t, usage, says)
 			}()
 			register()
@@ -362,22 +225,22 @@ var incomplete = map[string]string{
 func TestAWholeResultDoesNotAsk(t *testing.T) {
 	const told = "returned a result with questions or a state"
 	for explanation, text := range incomplete {
-		for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
+		for way, client := range map[string]*wire.Options{"modern": nil, "legacy": kit.Legacy} {
 			t.Run(explanation+", "+way, func(t *testing.T) {
-				rt, seen := newRuntime(t, nil)
-				server := newServer()
+				rt, seen := kit.NewRuntime(t, nil)
+				server := kit.NewServer()
 				server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, wholeResult[json.RawMessage, mcp.CallToolResult](t, text), nil))
 				server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
 				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, wholeResult[string, mcp.ReadResourceResult](t, text), nil))
-				c := connect(t, server, client)
-				failsWith(t, call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
+				c := kit.Connect(t, server, client)
+				kit.FailsWith(t, kit.Call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
 				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
-					reply := send(t, c, r)
+					reply := kit.Send(t, c, r)
 					require.NotNil(t, reply.Error)
 					require.Contains(t, reply.Error.Message, told)
 				}
 				require.Empty(t, c.Asked())
-				require.Len(t, seen.of(observe.CallStopped), 3)
+				require.Len(t, seen.Of(observe.CallStopped), 3)
 			})
 		}
 	}
@@ -387,56 +250,6 @@ func wholeResult[In, R any](t *testing.T, text string) mrtr.Style[In, *R] {
 	result := new(R)
 	require.NoError(t, json.Unmarshal([]byte(text), result))
 	return mrtr.Native(func(context.Context, *mrtr.Call, In) (*mrtr.IncompleteResult, *R, error) { return nil, result, nil })
-}
-
-// The questions of another server become questions here, for
-// clients of both eras.
-func TestAGatewayAsksForAnotherServer(t *testing.T) {
-	upstream := mrtr.RawTool(newTripRuntime(t, nil), mrtr.Native(guardedOf(func(s *stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
-		said := ask(s, units)
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil
-	})), nil)
-	type asked struct {
-		State     string
-		Questions map[string]*mcp.ElicitParams
-		Said      string
-	}
-	gateway := mrtr.Native(guardedOf(func(s *stage, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-		p := &mcp.CallToolParamsRaw{Meta: modernMeta(), Name: "upstream", Arguments: arguments}
-		for n := 1; ; n++ {
-			next := once(s, fmt.Sprint("upstream", n), func(ctx context.Context, _ string) (next asked, _ error) {
-				res, err := upstream(ctx, &mcp.CallToolRequest{Params: p})
-				if err != nil {
-					return next, err
-				}
-				if res.InputRequests == nil {
-					return asked{Said: res.Content[0].(*mcp.TextContent).Text}, nil
-				}
-				next = asked{res.RequestState, map[string]*mcp.ElicitParams{}, ""}
-				for key, request := range res.InputRequests {
-					next.Questions[key] = request.(*mcp.ElicitParams)
-				}
-				return next, nil
-			})
-			if next.State == "" {
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: next.Said}}}, nil
-			}
-			p.RequestState, p.InputResponses = next.State, mcp.InputResponseMap{}
-			for key, question := range next.Questions {
-				p.InputResponses[key] = ask(s, mrtr.ElicitRaw(key, question))
-			}
-		}
-	}))
-	for way, client := range map[string]*wire.Options{"modern": nil, "legacy": legacyClient} {
-		t.Run(way, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			server := newServer()
-			server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, gateway, nil))
-			out := call(t, connect(t, server, client), imperialInPlace)
-			require.False(t, out.IsError, out.Text)
-			require.Equal(t, "imperial", out.Text)
-		})
-	}
 }
 
 // A read that asked is not cached: its result is for whoever answered, and its address is the
@@ -449,13 +262,13 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 			if stored {
 				o.Durable = durable.In(store.NewMemory(nil), nil)
 			}
-			rt, _ := newRuntime(t, o)
-			server := newServer()
+			rt, _ := kit.NewRuntime(t, o)
+			server := kit.NewServer()
 			if bounded {
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 			}
-			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(guardedOf(func(s *stage, _ string) (*mcp.ReadResourceResult, error) {
-				said := ask(s, units)
+			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
+				said := kit.Ask(s, kit.Units)
 				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
 			})), nil))
 			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
@@ -467,7 +280,7 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 				}
 				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://hand", Text: "x"}}}, nil
 			})
-			client := connect(t, server, nil)
+			client := kit.Connect(t, server, nil)
 			for uri, want := range map[string]mcp.Cacheable{"mem://r": {CacheScope: "private"}, "mem://plain": hints, "mem://hand": {CacheScope: "private"}} {
 				if uri == "mem://hand" && !bounded {
 					continue // it is not ours

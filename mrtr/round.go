@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
@@ -195,9 +194,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	default:
 		var o Outcome
 		if o, err = r.advanceGuarded(); err == nil && r.isGiven() == nil {
-			if o.Token != "" {
-				r.later()
-			}
+			r.lookAfter(&o)
 			return o
 		}
 	}
@@ -367,28 +364,6 @@ func (r *round) complete(value any) (o Outcome) {
 		r.target.keep(&o)
 	}
 	return o
-}
-
-// later has the Keeper end a call that nobody goes on with, if it has effects to undo.
-func (r *round) later() {
-	if !r.keeps && !r.begins || !r.st.isKept() || !slices.ContainsFunc(r.st.done, func(e entry) bool {
-		return e.mayStand() && slices.ContainsFunc(r.target.undos, func(u Undoing) bool { return u.key == shown(e.key) })
-	}) {
-		return
-	}
-	rest := newRound(r.target, exchange{method: r.ex.method, name: r.ex.name, arguments: r.ex.arguments, client: r.ex.client})
-	rest.principal, rest.keeps = r.principal, true
-	rest.st, _ = readState(r.st.appendTo(nil))
-	rest.life = context.WithoutCancel(r.life)
-	why := &Error{Reason: Abandoned}
-	at := time.UnixMilli(rest.st.until).Add(2 * r.target.rt.skew)
-	r.target.rt.keeper.Later(at, rest.turn(why), func(ctx context.Context, n Notes) Outcome {
-		rest.st.round++
-		ctx = rest.began(ctx)
-		o := rest.run(ctx, n, why)
-		rest.endedWith(ctx, o)
-		return o
-	})
 }
 
 // rest lets go of the request while a held handler waits for the next.

@@ -11,65 +11,31 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// Of several questions only those without a fitting answer are asked again.
-func TestOnlyWhatIsMissingIsAskedAgain(t *testing.T) {
-	rt, seen := newRuntime(t, nil)
-	questions := []mrtr.Question[string]{}
-	needs := []mrtr.AnyQuestion{}
-	for _, key := range []string{"a", "b", "c"} {
-		q := mrtr.Elicit[string](key, key+"?")
-		questions, needs = append(questions, q), append(needs, q)
-	}
-	handler := func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		var all []string
-		for _, q := range questions {
-			v, ok := mrtr.Answer(c, q)
-			if !ok {
-				return mrtr.Need(needs...), output{}, nil
-			}
-			all = append(all, v)
-		}
-		return nil, output{strings.Join(all, " ")}, nil
-	}
-	client := connect(t, serveTool(rt, handler, nil), nil)
-	out := call(t, client, wire.Answers{
-		"a": wire.InTurn(wire.Value("first"), wire.Value("forgotten")),
-		"b": wire.InTurn(wire.Value(7), wire.Value("second")),
-		"c": wire.InTurn(wire.Missing, wire.Missing, wire.Value("third")),
-	})
-	said(t, out, "first second third")
-	var asked []string
-	for _, q := range out.Questions {
-		asked = append(asked, q.Key)
-	}
-	require.Equal(t, []string{"a", "b", "c", "b", "c", "c"}, asked)
-	require.Equal(t, 2, seen.entries())
-}
-
 func TestARoundThatAsksNothingIsAMistake(t *testing.T) {
-	out := play(t, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-		return mrtr.Need(), output{}, nil
+	out := kit.Play(t, func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return mrtr.Need(), kit.Output{}, nil
 	}, nil)
-	failsWith(t, out, "mrtr: an incomplete result that asks nothing")
+	kit.FailsWith(t, out, "mrtr: an incomplete result that asks nothing")
 }
 
 // wondering asks n times.
-func wondering(n int) nativeHandler {
-	return func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+func wondering(n int) kit.Handler {
+	return func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		if c.Round() <= n {
-			return mrtr.Need(mrtr.Elicit[string](fmt.Sprint("q", c.Round()), "?")), output{}, nil
+			return mrtr.Need(mrtr.Elicit[string](fmt.Sprint("q", c.Round()), "?")), kit.Output{}, nil
 		}
-		return nil, output{"done"}, nil
+		return nil, kit.Output{Said: "done"}, nil
 	}
 }
 
 var rounds = []struct {
 	explanation string
-	handler     nativeHandler
+	handler     kit.Handler
 	requests    int
 	text        string // of the error; "" if the call completes
 }{
@@ -82,8 +48,8 @@ func TestRoundsAreBoundedBeforeTheClientGivesUp(t *testing.T) {
 	for _, version := range []string{"", wire.Legacy} {
 		for _, c := range rounds {
 			t.Run(version+" "+c.explanation, func(t *testing.T) {
-				rt, _ := newRuntime(t, nil)
-				session := connectSDK(t, serveTool(rt, c.handler, nil), version)
+				rt, _ := kit.NewRuntime(t, nil)
+				session := connectSDK(t, kit.ServeTool(rt, c.handler, nil), version)
 				res, err := session.CallTool(context.Background(), &mcp.CallToolParams{Name: "tool"})
 				require.NoError(t, err)
 				require.Equal(t, c.text != "", res.IsError)
@@ -117,11 +83,11 @@ func connectSDK(t *testing.T, server *mcp.Server, version string) *mcp.ClientSes
 }
 
 // sized has an effect whose value takes n bytes of the state, and asks.
-func sized(n int) nativeHandler {
-	return guardedOf(func(s *stage, _ input) (output, error) {
-		held := once(s, "held", func(context.Context, string) (string, error) { return strings.Repeat("x", n), nil })
-		ask(s, units)
-		return output{fmt.Sprint(len(held))}, nil
+func sized(n int) kit.Handler {
+	return kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		held := kit.Once(s, "held", func(context.Context, string) (string, error) { return strings.Repeat("x", n), nil })
+		kit.Ask(s, kit.Units)
+		return kit.Output{Said: fmt.Sprint(len(held))}, nil
 	})
 }
 
@@ -138,131 +104,43 @@ func TestAStateIsBounded(t *testing.T) {
 		{mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}, 290_000, "Stopped: more than 32768 bytes of state."},
 		{mrtr.Options{State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}}, 5000, "Stopped: more than 4096 bytes of sealed state."},
 	} {
-		rt, seen := newRuntime(t, &c.opts)
-		out := call(t, connect(t, serveTool(rt, sized(c.held), nil), nil), wire.Answers{"units": wire.Value("metric")})
+		rt, seen := kit.NewRuntime(t, &c.opts)
+		out := kit.Call(t, kit.Connect(t, kit.ServeTool(rt, sized(c.held), nil), nil), wire.Answers{"units": wire.Value("metric")})
 		if c.want == "" {
-			said(t, out, fmt.Sprint(c.held))
+			kit.Said(t, out, fmt.Sprint(c.held))
 			continue
 		}
-		failsWith(t, out, c.want+` "held" was done: do not call the tool again without checking.`)
-		require.Empty(t, seen.of(observe.QuestionsAsked))
-		ended(t, seen.of(observe.CallStopped)[0].Err, mrtr.LimitExceeded)
+		kit.FailsWith(t, out, c.want+` "held" was done: do not call the tool again without checking.`)
+		require.Empty(t, seen.Of(observe.QuestionsAsked))
+		kit.Ended(t, seen.Of(observe.CallStopped)[0].Err, mrtr.LimitExceeded)
 	}
 }
 
 func TestQuestionsOfARoundAreBounded(t *testing.T) {
 	ask := func(n int) *wire.Outcome {
-		return play(t, func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
+		return kit.Play(t, func(context.Context, *mrtr.Call, kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 			var questions []mrtr.AnyQuestion
 			for i := range n {
 				questions = append(questions, mrtr.Elicit[string](fmt.Sprint("q", i), "?"))
 			}
-			return mrtr.Need(questions...), output{}, nil
+			return mrtr.Need(questions...), kit.Output{}, nil
 		}, wire.Answers{"*": wire.Decline})
 	}
 	require.Equal(t, `Stopped: "q0" was declined.`, ask(16).Text)
 	require.Equal(t, "Stopped: more than 16 questions in one round.", ask(17).Text)
 }
 
-func TestAKeyIsAskedOnceARound(t *testing.T) {
-	for _, need := range []*mrtr.IncompleteResult{mrtr.Need(units, units), mrtr.Need(nil)} {
-		rt, _ := newRuntime(t, nil)
-		handler := func(context.Context, *mrtr.Call, input) (*mrtr.IncompleteResult, output, error) {
-			return need, output{}, nil
-		}
-		out := call(t, connect(t, serveTool(rt, handler, nil), nil), nil)
-		require.True(t, out.IsError)
-		require.Contains(t, out.Text, "mrtr: ")
-	}
-}
-
-// A guard that reads under another key than it asks never finds its answer. The call
-// ends when the answer has come, not after nine rounds of the same question.
-func TestAGuardThatReadsAnotherKeyIsFoundOut(t *testing.T) {
-	type guards = func(c *mrtr.Call) *mrtr.IncompleteResult
-	read := func(c *mrtr.Call, key string) bool {
-		_, ok := mrtr.Answer(c, text(key))
-		return ok
-	}
-	tests := map[string]struct {
-		guards guards
-		rounds int
-		want   string // of the error, "" where the call completes
-	}{
-		"another key": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			if !read(c, "seet") {
-				return mrtr.Need(text("seat"))
-			}
-			return nil
-		}, 2, "seat"},
-		"among others, of which one is read": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			if !read(c, "who") {
-				return mrtr.Need(text("who"), text("seat"))
-			}
-			if !read(c, "seet") {
-				return mrtr.Need(text("seat"))
-			}
-			return nil
-		}, 2, "seat"},
-		"in a later round": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			if !read(c, "who") {
-				return mrtr.Need(text("who"))
-			}
-			if !read(c, "seet") {
-				return mrtr.Need(text("seat"))
-			}
-			return nil
-		}, 3, "seat"},
-		"read, and asked anew": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			if !read(c, "seat") || c.Round() < 4 {
-				return mrtr.Need(text("seat"))
-			}
-			return nil
-		}, 4, ""},
-		"a whole form asked anew for one of its answers": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			if !read(c, "who") || c.Round() < 3 {
-				return mrtr.Need(text("who"), text("seat"))
-			}
-			return nil
-		}, 3, ""},
-		"asked anew later": {func(c *mrtr.Call) *mrtr.IncompleteResult {
-			switch c.Round() {
-			case 1, 3:
-				return mrtr.Need(text("seat"))
-			case 2:
-				return mrtr.Need(text("who"))
-			}
-			return nil
-		}, 4, ""},
-	}
-	require.NotEmpty(t, tests)
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			last, rounds := serveTrip(t, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-				return test.guards(c), tripOut{}, nil
-			})).run()
-			require.Equal(t, test.rounds, rounds)
-			if test.want == "" {
-				require.NoError(t, last.err)
-				return
-			}
-			usage := misuse(t, last.err)
-			require.EqualError(t, usage, `mrtr: question "`+test.want+`" was just answered and is asked again, but the handler did not read its answer: does it read another key?`)
-		})
-	}
-}
-
 // The same where nobody has to be asked, within one round.
 func TestAGuardThatReadsAnotherKeyIsFoundOutWithinARound(t *testing.T) {
 	entered := 0
-	tool := serveTrip(t, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+	tool := kit.ServeTrip(t, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
 		entered++
 		if _, ok := mrtr.Answer(c, mrtr.Confirm("shure", "Sure?")); !ok {
-			return mrtr.Need(mrtr.Confirm("sure", "Sure?")), tripOut{}, nil
+			return mrtr.Need(mrtr.Confirm("sure", "Sure?")), kit.Out{}, nil
 		}
-		return nil, tripOut{}, nil
+		return nil, kit.Out{}, nil
 	}))
-	tool.mute = true
-	misuse(t, tool.begin().err)
+	tool.Mute = true
+	kit.Misuse(t, tool.Begin().Err)
 	require.Equal(t, 2, entered)
 }

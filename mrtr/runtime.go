@@ -126,6 +126,7 @@ type Runtime struct {
 	registrations registrations
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
+	looks         sync.Once    // after calls that were abandoned
 	rounds        atomic.Int64 // requests that are being served
 	services      services
 	asking        asking    // of legacy clients

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -32,7 +33,7 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 		"a state that the token is too small for": {Limits: mrtr.Limits{MaxStateBytes: 4096}, State: &statecodec.Options{Ephemeral: true, MaxToken: 4096}},
 	} {
 		_, err := mrtr.New(opts)
-		misuse(t, err, explanation)
+		kit.Misuse(t, err, explanation)
 	}
 	for explanation, opts := range map[string]*mrtr.Options{
 		"as many rounds as a call has":              {Bridge: &sse.BridgeOptions{MaxRounds: 9, MaxStateRounds: 2}},
@@ -50,23 +51,13 @@ func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	require.ErrorAs(t, err, &usage, "a key that is none")
 }
 
-// As with mcp.AddTool, a wrong registration is a fault of the program.
-func TestRegistrationsAreCheckedAtOnce(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	require.Panics(t, func() { mrtr.Tool(rt, mrtr.Style[input, output]{}, nil) })
-	require.Panics(t, func() { mrtr.Prompt(rt, mrtr.Style[map[string]string, *mcp.GetPromptResult]{}, nil) })
-	require.Panics(t, func() {
-		mrtr.Tool(rt, mrtr.Native(asking(units, itself)), &mrtr.HandlerOptions{Legacy: -1})
-	})
-}
-
 // Without Options.Principal the principal is who the bearer token speaks for.
 func TestThePrincipalIsTheTokensUser(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	var principal string
-	h := mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+	h := mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		principal = c.Principal()
-		return nil, output{}, nil
+		return nil, kit.Output{}, nil
 	}), nil)
 	for _, c := range []struct {
 		extra *mcp.RequestExtra
@@ -76,19 +67,19 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 		{&mcp.RequestExtra{}, ""},
 		{&mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: "ada"}}, "ada"},
 	} {
-		_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: c.extra}, input{})
+		_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: c.extra}, kit.Input{})
 		require.NoError(t, err)
 		require.Equal(t, c.want, principal)
 	}
 }
 
 func TestALogObserverWithoutALoggerUsesTheDefault(t *testing.T) {
-	logger, log := newLog()
+	logger, log := kit.NewLog()
 	before := slog.Default()
 	slog.SetDefault(logger)
 	defer slog.SetDefault(before)
-	rt, _ := newRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(nil))})
-	said(t, call(t, connect(t, serveTool(rt, asking(units, itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observe.Log(nil))})
+	kit.Said(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, kit.Asking(kit.Units, kit.Itself), nil), nil), wire.Answers{"units": wire.Value("metric")}), "metric")
 	require.Contains(t, log.String(), "call completed")
 }
 
@@ -106,9 +97,9 @@ func wiping(rt *mrtr.Runtime, wiped func(), opts *mrtr.HandlerOptions) *mcp.Serv
 		}
 		return nil
 	}
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-		return ask(c), output{}, nil
+	server := kit.NewServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		return ask(c), kit.Output{}, nil
 	}), opts))
 	server.AddPrompt(&mcp.Prompt{Name: "wipe"}, mrtr.Prompt(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return ask(c), nil, nil
@@ -128,12 +119,12 @@ var wipes = []wire.Request{
 // yes confirms a call that one server began at another one.
 func yes(t *testing.T, sandbox, production *wire.Client, first wire.Request) *wire.Reply {
 	t.Helper()
-	reply := send(t, sandbox, first)
+	reply := kit.Send(t, sandbox, first)
 	require.Nil(t, reply.Error)
 	require.Equal(t, "input_required", reply.ResultType)
 	first.State = reply.State
 	first.Responses = map[string]any{"sure": map[string]any{"action": "accept", "content": map[string]any{"sure": true}}}
-	reply = send(t, production, first)
+	reply = kit.Send(t, production, first)
 	return reply
 }
 
@@ -142,18 +133,18 @@ func yes(t *testing.T, sandbox, production *wire.Client, first wire.Request) *wi
 func TestAStateDoesNotCrossToAnotherServerOfTheProcess(t *testing.T) {
 	for _, first := range wipes {
 		t.Run(first.Method, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
+			rt, seen := kit.NewRuntime(t, nil)
 			wiped := 0
-			sandbox := connect(t, wiping(rt, func() { t.Error("the sandbox was not asked") }, nil), nil)
-			production := connect(t, wiping(rt, func() { wiped++ }, nil), nil)
+			sandbox := kit.Connect(t, wiping(rt, func() { t.Error("the sandbox was not asked") }, nil), nil)
+			production := kit.Connect(t, wiping(rt, func() { wiped++ }, nil), nil)
 			yes(t, sandbox, production, first)
 			require.Zero(t, wiped)
 
 			messages := production.Messages()
 			require.Contains(t, string(messages[len(messages)-1].JSON), "This request was refused: its server is not set up correctly.")
-			refused := seen.of(observe.RequestRefused)
+			refused := seen.Of(observe.RequestRefused)
 			require.Len(t, refused, 1, "the operator was not told")
-			usage := misuse(t, refused[0].Err)
+			usage := kit.Misuse(t, refused[0].Err)
 			require.Equal(t, usage.Error(), refused[0].Reason)
 			require.Contains(t, usage.Error(), fmt.Sprintf("two handlers are registered as %s %q with one Runtime", first.Method, first.Name))
 		})
@@ -163,26 +154,26 @@ func TestAStateDoesNotCrossToAnotherServerOfTheProcess(t *testing.T) {
 // An audience tells the handlers apart, at every instance, and names those that
 // belong together.
 func TestAnAudienceTellsServersApart(t *testing.T) {
-	ring := keys(1)
+	ring := kit.Keys(1)
 	options := &mrtr.Options{State: &statecodec.Options{Keys: ring}, Audience: "fleet"}
 	for _, first := range wipes {
 		t.Run(first.Method, func(t *testing.T) {
 			wiped := map[string]int{}
 			serve := func(rt *mrtr.Runtime, audience string) *wire.Client {
-				return connect(t, wiping(rt, func() { wiped[audience]++ }, &mrtr.HandlerOptions{Audience: audience}), nil)
+				return kit.Connect(t, wiping(rt, func() { wiped[audience]++ }, &mrtr.HandlerOptions{Audience: audience}), nil)
 			}
-			one, _ := newRuntime(t, options)
+			one, _ := kit.NewRuntime(t, options)
 			sandbox, production := serve(one, "sandbox"), serve(one, "production")
-			two, seen := newRuntime(t, options)
+			two, seen := kit.NewRuntime(t, options)
 			elsewhere := serve(two, "production")
 			again := serve(two, "production") // a second server of the instance, for the same thing
 
 			for _, other := range []*wire.Client{production, elsewhere} {
 				reply := yes(t, sandbox, other, first)
-				refusedWith(t, reply.Error, -32602)
+				kit.RefusedWith(t, reply.Error, -32602)
 			}
 			require.Empty(t, wiped)
-			require.Len(t, seen.of(observe.StateRefused), 1)
+			require.Len(t, seen.Of(observe.StateRefused), 1)
 			for _, other := range []*wire.Client{production, elsewhere, again} {
 				require.Nil(t, yes(t, production, other, first).Error)
 			}
@@ -193,10 +184,10 @@ func TestAnAudienceTellsServersApart(t *testing.T) {
 
 // Audiences of the runtime and the handler are two fields: no two pairs are one.
 func TestAudiencesAreNotRunTogether(t *testing.T) {
-	ring := keys(1)
+	ring := kit.Keys(1)
 	serve := func(fleet, own string) *wire.Client {
-		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: ring}, Audience: fleet})
-		return connect(t, wiping(rt, func() { t.Error("it crossed") }, &mrtr.HandlerOptions{Audience: own}), nil)
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: ring}, Audience: fleet})
+		return kit.Connect(t, wiping(rt, func() { t.Error("it crossed") }, &mrtr.HandlerOptions{Audience: own}), nil)
 	}
 	reply := yes(t, serve(`a`, `b"c`), serve(`a"b`, `c`), wipes[0])
 	require.NotNil(t, reply.Error)
@@ -204,21 +195,9 @@ func TestAudiencesAreNotRunTogether(t *testing.T) {
 	require.NotNil(t, reply.Error)
 }
 
-// One handler is the same at every server that it is registered with.
-func TestOneHandlerAtManyServersSharesItsStates(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
-	h := mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil)
-	client := func() *wire.Client {
-		server := newServer()
-		mcp.AddTool(server, &mcp.Tool{Name: "tool"}, h)
-		return connect(t, server, nil)
-	}
-	requireOpens(t, client(), begin(t, client(), wire.Request{Name: "tool"}))
-}
-
 // A client that reads one address after another does not fill the memory.
 func TestAddressesThatAreRememberedAreBounded(t *testing.T) {
-	rt, _ := newRuntime(t, nil)
+	rt, _ := kit.NewRuntime(t, nil)
 	h := mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 		return nil, nil, nil
 	}), nil)

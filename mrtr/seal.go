@@ -252,6 +252,9 @@ func (r *round) turn(over error) Turn {
 // expires is when the record of this turn may be forgotten.
 func (r *round) expires() time.Time {
 	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
+	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
+		last = r.due().Add(lookedAfter + time.Hour)
+	}
 	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
 		return keeps
 	}

@@ -10,43 +10,44 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
 
 // eachStanding plays a call in every style, with and without a store. A resumable handler
 // goes on at a tool of another instance, where it replays.
-func eachStanding(t *testing.T, styles func(did *deeds) map[string]tripStyle, play func(t *testing.T, tool, then *tripTool, did *deeds, style string)) {
-	names := styles(&deeds{})
+func eachStanding(t *testing.T, styles func(did *kit.Deeds) map[string]kit.Style, play func(t *testing.T, tool, then *kit.Trip, did *kit.Deeds, style string)) {
+	names := styles(&kit.Deeds{})
 	require.GreaterOrEqual(t, len(names), 3)
 	for name := range names {
 		for _, stored := range []bool{false, true} {
-			var did deeds
+			var did kit.Deeds
 			opts := &mrtr.Options{}
 			if stored {
-				opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
+				opts.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
 			}
 			style := styles(&did)[name]
-			tool := newTrip(newTripRuntime(t, opts), style, "")
+			tool := kit.NewTrip(kit.TripRuntime(t, opts), style, "")
 			then := tool
 			if name == "resumable" {
-				then = newTrip(newTripRuntime(t, opts), style, "")
+				then = kit.NewTrip(kit.TripRuntime(t, opts), style, "")
 			}
 			t.Run(fmt.Sprint(name, ", stored: ", stored), func(t *testing.T) { play(t, tool, then, &did, name) })
 		}
 	}
 }
 
-func saying(yes bool, asked tripReply) mcp.InputResponseMap {
+func saying(yes bool, asked kit.Reply) mcp.InputResponseMap {
 	responses := mcp.InputResponseMap{}
-	for _, key := range asked.asks {
+	for _, key := range asked.Asks {
 		action := "decline"
 		if yes {
 			action = "accept"
 		}
 		responses[key] = &mcp.ElicitResult{Action: action, Content: map[string]any{key: yes}}
 		if key == "mail" && yes {
-			responses[key] = accept(key, "x@example.com")
+			responses[key] = kit.Accept(key, "x@example.com")
 		}
 	}
 	return responses
@@ -56,80 +57,80 @@ func saying(yes bool, asked tripReply) mcp.InputResponseMap {
 // to say that nothing was charged.
 func TestLivePrice(t *testing.T) {
 	price := 0
-	shops := func(opts *mrtr.EffectOptions[string]) func(did *deeds) map[string]tripStyle {
-		return func(did *deeds) map[string]tripStyle {
+	shops := func(opts *mrtr.EffectOptions[string]) func(did *kit.Deeds) map[string]kit.Style {
+		return func(did *kit.Deeds) map[string]kit.Style {
 			pay := func() mrtr.Question[bool] { return mrtr.Confirm("pay", fmt.Sprintf("Pay %d?", price)) }
-			refund := mrtr.UndoOf("charge", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.note("refunded"); return nil })
-			styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-				if !ask(s, pay()) {
-					return tripOut{Plan: "nothing was charged"}, nil
+			refund := mrtr.UndoOf("charge", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.Note("refunded"); return nil })
+			styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				if !kit.Ask(s, pay()) {
+					return kit.Out{Plan: "nothing was charged"}, nil
 				}
-				_, err := mrtr.Once(s.ctx, s.Call, "charge", did.do("charged"), opts)
-				unless(err, "")
-				mail := ask(s, text("mail"))
-				did.note("sent") // bare, in the last round alone
-				return tripOut{Plan: "charged, mail to " + mail}, nil
+				_, err := mrtr.Once(s.Ctx, s.Call, "charge", did.Do("charged"), opts)
+				kit.Unless(err, "")
+				mail := kit.Ask(s, kit.Text("mail"))
+				did.Note("sent") // bare, in the last round alone
+				return kit.Out{Plan: "charged, mail to " + mail}, nil
 			})
-			var list tripSteps
-			agreed := steps.Ask(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[bool], error) { return pay(), nil })
-			steps.Do(&list, "charge", func(ctx context.Context, at *tripAt, idem string) (string, error) {
+			var list kit.Steps
+			agreed := steps.Ask(&list, "pay", func(context.Context, *kit.At) (mrtr.Question[bool], error) { return pay(), nil })
+			steps.Do(&list, "charge", func(ctx context.Context, at *kit.At, idem string) (string, error) {
 				if !agreed.Of(at) {
 					return "", mrtr.ErrSkip
 				}
-				return did.do("charged")(ctx, idem)
+				return did.Do("charged")(ctx, idem)
 			}, opts)
-			mail := steps.Always(&list, text("mail"))
-			list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-				return tripOut{Plan: "charged, mail to " + mail.Of(at)}, nil
+			mail := steps.Always(&list, kit.Text("mail"))
+			list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+				return kit.Out{Plan: "charged, mail to " + mail.Of(at)}, nil
 			})
-			styles["steps"] = mustBuild(t, &list)
+			styles["steps"] = kit.Build(t, &list)
 			for name, style := range styles {
 				styles[name] = style.OnStop(refund)
 			}
 			return styles
 		}
 	}
-	charge := func(t *testing.T, tool *tripTool) (mailed tripReply) {
+	charge := func(t *testing.T, tool *kit.Trip) (mailed kit.Reply) {
 		price = 10
-		asked := tool.begin()
-		mailed = tool.round(t.Context(), "", asked.state, saying(true, asked))
-		require.Equal(t, []string{"mail"}, mailed.asks, "%v", mailed.err)
+		asked := tool.Begin()
+		mailed = tool.Round(t.Context(), "", asked.State, saying(true, asked))
+		require.Equal(t, []string{"mail"}, mailed.Asks, "%v", mailed.Err)
 		return mailed
 	}
-	eachStanding(t, shops(nil), func(t *testing.T, tool, then *tripTool, did *deeds, style string) {
+	eachStanding(t, shops(nil), func(t *testing.T, tool, then *kit.Trip, did *kit.Deeds, style string) {
 		mailed := charge(t, tool)
 		price = 12
 		if style == "resumable" { // else its frame goes on, with the code that it is in
-			tool.ends(t, mailed)
+			tool.Ends(t, mailed)
 		}
-		last := then.round(t.Context(), "", mailed.state, saying(true, mailed))
+		last := then.Round(t.Context(), "", mailed.State, saying(true, mailed))
 		if style == "coroutine" { // its code does not run again, and asks for no other price
-			require.Equal(t, tripReply{plan: "charged, mail to x@example.com"}, last)
-			require.Zero(t, did.count("refunded"))
+			require.Equal(t, kit.Reply{Plan: "charged, mail to x@example.com"}, last)
+			require.Zero(t, did.Count("refunded"))
 			return
 		}
-		require.Nil(t, last.asks)
-		diverged := ended(t, last.err, mrtr.Diverged)
+		require.Nil(t, last.Asks)
+		diverged := kit.Ended(t, last.Err, mrtr.Diverged)
 		require.Equal(t, `question "pay" is not worded as it was`, diverged.Detail)
 		require.Equal(t, []string{"charge"}, diverged.Undone)
-		require.Equal(t, []int{1, 1}, []int{did.count("charged"), did.count("refunded")})
-		require.Zero(t, did.count("sent"), "the way to OnStop ends where the call stood")
+		require.Equal(t, []int{1, 1}, []int{did.Count("charged"), did.Count("refunded")})
+		require.Zero(t, did.Count("sent"), "the way to OnStop ends where the call stood")
 	})
 	t.Run("whatever the answers", func(t *testing.T) {
-		eachStanding(t, shops(&mrtr.EffectOptions[string]{AnyAnswers: true}), func(t *testing.T, tool, _ *tripTool, did *deeds, style string) {
+		eachStanding(t, shops(&mrtr.EffectOptions[string]{AnyAnswers: true}), func(t *testing.T, tool, _ *kit.Trip, did *kit.Deeds, style string) {
 			if style != "native" { // the others look at the question in a replay alone, or never again
 				return
 			}
 			mailed := charge(t, tool)
 			price = 12
-			again := tool.round(t.Context(), "", mailed.state, saying(true, mailed))
-			require.Equal(t, []string{"pay"}, again.asks, "%v", again.err)
-			last := tool.round(t.Context(), "", again.state, saying(true, again))
-			for last.asks != nil {
-				last = tool.round(t.Context(), "", last.state, saying(true, last))
+			again := tool.Round(t.Context(), "", mailed.State, saying(true, mailed))
+			require.Equal(t, []string{"pay"}, again.Asks, "%v", again.Err)
+			last := tool.Round(t.Context(), "", again.State, saying(true, again))
+			for last.Asks != nil {
+				last = tool.Round(t.Context(), "", last.State, saying(true, last))
 			}
-			require.Equal(t, tripReply{plan: "charged, mail to x@example.com"}, last)
-			require.Equal(t, []int{1, 0}, []int{did.count("charged"), did.count("refunded")})
+			require.Equal(t, kit.Reply{Plan: "charged, mail to x@example.com"}, last)
+			require.Equal(t, []int{1, 0}, []int{did.Count("charged"), did.Count("refunded")})
 		})
 	})
 }
@@ -139,42 +140,42 @@ func TestLivePrice(t *testing.T) {
 // handler ends above it.
 func TestStaleHold(t *testing.T) {
 	limit := 0
-	seats := func(did *deeds) map[string]tripStyle {
-		styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-			seat := ask(s, text("seat"))
-			if limit == 1 && ask(s, text("sure")) != "yes" {
-				return tripOut{Plan: "no seat is held"}, nil
+	seats := func(did *kit.Deeds) map[string]kit.Style {
+		styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			seat := kit.Ask(s, kit.Text("seat"))
+			if limit == 1 && kit.Ask(s, kit.Text("sure")) != "yes" {
+				return kit.Out{Plan: "no seat is held"}, nil
 			}
 			if limit == 2 {
-				return tripOut{Plan: "no seat is held"}, nil
+				return kit.Out{Plan: "no seat is held"}, nil
 			}
-			held, err := mrtr.Once(s.ctx, s.Call, "hold", func(context.Context, string) (string, error) {
-				did.note("held")
+			held, err := mrtr.Once(s.Ctx, s.Call, "hold", func(context.Context, string) (string, error) {
+				did.Note("held")
 				return seat, nil
 			})
-			unless(err, "")
-			if more := ask(s, text("more")); more == "another" && s.guarded && s.Round() == 3 {
-				panic(cut{need: mrtr.Need(text("seat"))})
+			kit.Unless(err, "")
+			if more := kit.Ask(s, kit.Text("more")); more == "another" && s.Guarded && s.Round() == 3 {
+				s.Need(kit.Text("seat"))
 			}
-			return tripOut{Plan: held}, nil
+			return kit.Out{Plan: held}, nil
 		})
 		delete(styles, "coroutine") // it goes on where it is
-		var list tripSteps
-		seat := steps.Always(&list, text("seat"))
-		steps.Ask(&list, "sure", func(context.Context, *tripAt) (mrtr.Question[bool], error) {
+		var list kit.Steps
+		seat := steps.Always(&list, kit.Text("seat"))
+		steps.Ask(&list, "sure", func(context.Context, *kit.At) (mrtr.Question[bool], error) {
 			if limit == 0 {
 				return mrtr.Known(true), nil
 			}
 			return mrtr.Confirm("sure", "Sure?"), nil
 		})
-		hold := steps.Do(&list, "hold", func(_ context.Context, at *tripAt, _ string) (string, error) {
-			did.note("held")
+		hold := steps.Do(&list, "hold", func(_ context.Context, at *kit.At, _ string) (string, error) {
+			did.Note("held")
 			return seat.Of(at), nil
 		})
-		steps.Always(&list, text("more"))
-		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: hold.Of(at)}, nil })
-		styles["steps"] = mustBuild(t, &list)
-		release := mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.note("released"); return nil })
+		steps.Always(&list, kit.Text("more"))
+		list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: hold.Of(at)}, nil })
+		styles["steps"] = kit.Build(t, &list)
+		release := mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.Note("released"); return nil })
 		for name, style := range styles {
 			styles[name] = style.OnStop(release)
 		}
@@ -194,18 +195,18 @@ func TestStaleHold(t *testing.T) {
 		"a limit ends the way to it": {2, "no", "", `effect "hold" is no longer run. Add AnyAnswers to it if it stands whatever the answers are`, `question "more" is no longer asked`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachStanding(t, seats, func(t *testing.T, tool, then *tripTool, did *deeds, style string) {
+			eachStanding(t, seats, func(t *testing.T, tool, then *kit.Trip, did *kit.Deeds, style string) {
 				limit = 0
-				more := tool.answer(tool.begin(), "1A")
-				require.Equal(t, []string{"more"}, more.asks, "%v", more.err)
+				more := tool.Answer(tool.Begin(), "1A")
+				require.Equal(t, []string{"more"}, more.Asks, "%v", more.Err)
 				limit = test.limit
 				if style == "resumable" {
-					tool.ends(t, more)
+					tool.Ends(t, more)
 				}
-				last := then.answer(more, test.answer)
+				last := then.Answer(more, test.answer)
 				if style == "native" && test.seat != "" {
-					require.Equal(t, []string{"seat"}, last.asks, "%v", last.err)
-					last = tool.answer(last, test.seat)
+					require.Equal(t, []string{"seat"}, last.Asks, "%v", last.Err)
+					last = tool.Answer(last, test.seat)
 				}
 				want := test.others
 				if style == "native" {
@@ -214,16 +215,16 @@ func TestStaleHold(t *testing.T) {
 				if style == "steps" { // a value of an earlier round stays
 					want = ""
 				}
-				require.Equal(t, 1, did.count("held"))
+				require.Equal(t, 1, did.Count("held"))
 				if want == "" {
-					require.Equal(t, tripReply{plan: "1A"}, last)
-					require.Zero(t, did.count("released"))
+					require.Equal(t, kit.Reply{Plan: "1A"}, last)
+					require.Zero(t, did.Count("released"))
 					return
 				}
-				diverged := ended(t, last.err, mrtr.Diverged)
+				diverged := kit.Ended(t, last.Err, mrtr.Diverged)
 				require.Equal(t, want, diverged.Detail)
 				require.Equal(t, []string{"hold"}, diverged.Undone)
-				require.Equal(t, 1, did.count("released"))
+				require.Equal(t, 1, did.Count("released"))
 			})
 		})
 	}
@@ -233,55 +234,55 @@ func TestStaleHold(t *testing.T) {
 // nothing about it.
 func TestAnEffectStandsOnTheAnswersAboveIt(t *testing.T) {
 	words := "More?"
-	eachStanding(t, func(did *deeds) map[string]tripStyle {
-		styles := map[string]tripStyle{}
+	eachStanding(t, func(did *kit.Deeds) map[string]kit.Style {
+		styles := map[string]kit.Style{}
 		for _, name := range []string{"asked in turn", "asked again", "read at the top"} {
-			styles[name] = mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
+			styles[name] = mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
 				more := mrtr.Confirm("more", words)
-				seat, ok := mrtr.Answer(c, text("seat"))
+				seat, ok := mrtr.Answer(c, kit.Text("seat"))
 				var yes, answered bool
 				if name == "read at the top" {
 					yes, answered = mrtr.Answer(c, more)
 				}
 				if !ok {
-					return mrtr.Need(text("seat")), tripOut{}, nil
+					return mrtr.Need(kit.Text("seat")), kit.Out{}, nil
 				}
-				held, err := mrtr.Once(ctx, c, "hold", did.do(seat))
+				held, err := mrtr.Once(ctx, c, "hold", did.Do(seat))
 				if err != nil {
-					return nil, tripOut{}, err
+					return nil, kit.Out{}, err
 				}
 				if name != "read at the top" {
 					yes, answered = mrtr.Answer(c, more)
 				}
 				if !answered {
-					return mrtr.Need(more), tripOut{}, nil
+					return mrtr.Need(more), kit.Out{}, nil
 				}
 				if name == "asked again" && !yes {
-					return mrtr.Need(more), tripOut{}, nil
+					return mrtr.Need(more), kit.Out{}, nil
 				}
-				if _, ok := mrtr.Answer(c, text("mail")); !ok {
-					return mrtr.Need(text("mail")), tripOut{}, nil
+				if _, ok := mrtr.Answer(c, kit.Text("mail")); !ok {
+					return mrtr.Need(kit.Text("mail")), kit.Out{}, nil
 				}
-				return nil, tripOut{Plan: held}, nil
+				return nil, kit.Out{Plan: held}, nil
 			})
 		}
 		return styles
-	}, func(t *testing.T, tool, _ *tripTool, did *deeds, style string) {
+	}, func(t *testing.T, tool, _ *kit.Trip, did *kit.Deeds, style string) {
 		words = "More?"
-		more := tool.answer(tool.begin(), "1A")
-		require.Equal(t, []string{"more"}, more.asks)
+		more := tool.Answer(tool.Begin(), "1A")
+		require.Equal(t, []string{"more"}, more.Asks)
 		if style == "asked again" {
-			more = tool.round(t.Context(), "", more.state, saying(false, more))
-			require.Equal(t, []string{"more"}, more.asks)
+			more = tool.Round(t.Context(), "", more.State, saying(false, more))
+			require.Equal(t, []string{"more"}, more.Asks)
 		}
-		mail := tool.round(t.Context(), "", more.state, saying(true, more))
-		require.Equal(t, []string{"mail"}, mail.asks)
+		mail := tool.Round(t.Context(), "", more.State, saying(true, more))
+		require.Equal(t, []string{"mail"}, mail.Asks)
 		words = "Any more?"
-		again := tool.round(t.Context(), "", mail.state, saying(true, mail))
-		require.Equal(t, []string{"more"}, again.asks, "%v", again.err)
-		last := tool.round(t.Context(), "", again.state, saying(true, again))
-		require.Equal(t, tripReply{plan: "1A"}, last)
-		require.Equal(t, 1, did.count("1A"))
+		again := tool.Round(t.Context(), "", mail.State, saying(true, mail))
+		require.Equal(t, []string{"more"}, again.Asks, "%v", again.Err)
+		last := tool.Round(t.Context(), "", again.State, saying(true, again))
+		require.Equal(t, kit.Reply{Plan: "1A"}, last)
+		require.Equal(t, 1, did.Count("1A"))
 	})
 }
 
@@ -290,44 +291,44 @@ func TestAnEffectStandsOnTheAnswersAboveIt(t *testing.T) {
 func TestADeploymentGoesBackPastAnEffectForAnyAnswers(t *testing.T) {
 	for _, free := range []bool{true, false} {
 		words := "Which seat?"
-		var did deeds
+		var did kit.Deeds
 		opts := &mrtr.EffectOptions[string]{AnyAnswers: free}
-		styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-			seat := ask(s, mrtr.Elicit[string]("seat", words))
-			_, err := mrtr.Once(s.ctx, s.Call, "page", did.do("counted"), opts)
-			unless(err, "")
-			return tripOut{Plan: seat + ask(s, text("more"))}, nil
+		styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			seat := kit.Ask(s, mrtr.Elicit[string]("seat", words))
+			_, err := mrtr.Once(s.Ctx, s.Call, "page", did.Do("counted"), opts)
+			kit.Unless(err, "")
+			return kit.Out{Plan: seat + kit.Ask(s, kit.Text("more"))}, nil
 		})
 		delete(styles, "coroutine")
 		delete(styles, "native") // whose answers count for a question in other words
-		var list tripSteps
-		seat := steps.Ask(&list, "seat", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+		var list kit.Steps
+		seat := steps.Ask(&list, "seat", func(context.Context, *kit.At) (mrtr.Question[string], error) {
 			return mrtr.Elicit[string]("seat", words), nil
 		})
-		steps.Do(&list, "page", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("counted")(ctx, idem) }, opts)
-		more := steps.Always(&list, text("more"))
-		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-			return tripOut{Plan: seat.Of(at) + more.Of(at)}, nil
+		steps.Do(&list, "page", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return did.Do("counted")(ctx, idem) }, opts)
+		more := steps.Always(&list, kit.Text("more"))
+		list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+			return kit.Out{Plan: seat.Of(at) + more.Of(at)}, nil
 		})
-		styles["steps"] = mustBuild(t, &list)
+		styles["steps"] = kit.Build(t, &list)
 		for name, style := range styles {
 			t.Run(fmt.Sprintf("%s/free=%t", name, free), func(t *testing.T) {
-				did = deeds{}
+				did = kit.Deeds{}
 				words = "Which seat?"
-				asked := newTrip(newTripRuntime(t, nil), style, "v1")
-				next := asked.ends(t, asked.answer(asked.begin(), "1A"))
-				require.Equal(t, []string{"more"}, next.asks)
+				asked := kit.NewTrip(kit.TripRuntime(t, nil), style, "v1")
+				next := asked.Ends(t, asked.Answer(asked.Begin(), "1A"))
+				require.Equal(t, []string{"more"}, next.Asks)
 				words = "Which of the seats?"
-				deployed := newTrip(newTripRuntime(t, nil), style, "v2")
-				last := deployed.answer(next, "no")
+				deployed := kit.NewTrip(kit.TripRuntime(t, nil), style, "v2")
+				last := deployed.Answer(next, "no")
 				if !free {
-					require.Equal(t, []string{"page"}, ended(t, last.err, mrtr.Diverged).Applied)
+					require.Equal(t, []string{"page"}, kit.Ended(t, last.Err, mrtr.Diverged).Applied)
 					return
 				}
-				require.Equal(t, []string{"seat"}, last.asks, "%v", last.err)
-				last = deployed.answer(deployed.answer(last, "2B"), "yes")
-				require.Equal(t, tripReply{plan: "2Byes"}, last)
-				require.Equal(t, 1, did.count("counted"))
+				require.Equal(t, []string{"seat"}, last.Asks, "%v", last.Err)
+				last = deployed.Answer(deployed.Answer(last, "2B"), "yes")
+				require.Equal(t, kit.Reply{Plan: "2Byes"}, last)
+				require.Equal(t, 1, did.Count("counted"))
 			})
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -128,22 +127,6 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 		_, ok := readState([]byte(s))
 		require.False(t, ok, explanation)
 	}
-}
-
-// A question that this process has asked comes back with its form.
-func TestQuestionsComeBackWithTheirForms(t *testing.T) {
-	q := Choose("known", "Which?", Choices(cryptorand.Text(), "b")...) // a schema that no run before has kept
-	st := state{id: "c", round: 1, pending: []pending{{spec: q.spec}}}
-	encoded := st.appendTo(nil)
-	unknown, ok := readState(encoded)
-	require.True(t, ok)
-	require.Nil(t, unknown.pending[0].form)
-	require.Equal(t, string(q.spec.schema), string(unknown.pending[0].schema))
-	form.Keep(q.spec.schema, q.spec.form)
-	known, ok := readState(encoded)
-	require.True(t, ok)
-	require.Same(t, q.spec.form, known.pending[0].form)
-	require.Same(t, &q.spec.schema[0], &known.pending[0].schema[0], "it is shared")
 }
 
 // The idempotency key of an effect depends on the answers before it, and not on their order.

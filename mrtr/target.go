@@ -167,6 +167,9 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt.registrations.name(t)
 	}
 	rt.audiences.Store(t.audience, nil)
+	if rt.keeper != nil && len(t.undos) > 0 {
+		rt.looks.Do(func() { rt.keeper.Overdue(rt.endAbandoned) })
+	}
 	return t
 }
 
@@ -233,6 +236,7 @@ func (t *target) Write(o Outcome) ([]byte, Outcome) {
 	w.Raw("error", failed)
 	w.Raw("result", o.saved)
 	w.Flag("stopped", o.Stopped)
+	w.Raw("call", o.call)
 	return w.End(), o
 }
 
@@ -256,7 +260,7 @@ func (t *target) Read(b []byte) (o Outcome) {
 	}
 	r, format := jsontext.Open(b, "v")
 	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")
-	o.Token, o.Stopped = token, r.Flag("stopped")
+	o.Token, o.Stopped, o.call = token, r.Flag("stopped"), r.Raw("call")
 	switch {
 	case format != recordFormat || !r.End():
 		return Outcome{Err: &Error{Reason: ResultNotKept}}
@@ -361,6 +365,24 @@ func (r *registrations) name(t *target) {
 		r.named = map[string][]*target{}
 	}
 	r.named[t.name] = append(r.named[t.name], t)
+}
+
+// find is a handler that serves a name, as far as this instance knows: one that says its name, or
+// one that was asked for under it.
+func (r *registrations) find(method, name, audience string) *target {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if method == toolsCall {
+		for _, t := range r.named[name] {
+			if t.audience == audience {
+				return t
+			}
+		}
+	}
+	if t := r.served[registration{method: method, name: name}]; t != nil && t.audience == audience {
+		return t
+	}
+	return nil
 }
 
 func (r *registrations) ofName(name string) []*target {

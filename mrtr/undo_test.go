@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary"
-	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -56,25 +56,25 @@ func (r *reserving) release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]
 	return r.undo()
 }
 
-func (r *reserving) styles() map[string]tripStyle {
-	finish := func() (tripOut, error) {
+func (r *reserving) styles() map[string]kit.Style {
+	finish := func() (kit.Out, error) {
 		if r.end == nil {
-			return tripOut{Plan: "done"}, nil
+			return kit.Out{Plan: "done"}, nil
 		}
-		return tripOut{}, r.end()
+		return kit.Out{}, r.end()
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		_, _ = mrtr.Once(s.ctx, s.Call, "reserve", r.reserve) // in doubt or not, it goes on
-		ask(s, text("q"))
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		_, _ = mrtr.Once(s.Ctx, s.Call, "reserve", r.reserve) // in doubt or not, it goes on
+		kit.Ask(s, kit.Text("q"))
 		return finish()
 	})
-	var list tripSteps
-	steps.Do(&list, "first", func(ctx context.Context, at *tripAt, _ string) (int, error) {
+	var list kit.Steps
+	steps.Do(&list, "first", func(ctx context.Context, at *kit.At, _ string) (int, error) {
 		_, _ = mrtr.Once(ctx, at.Call, "reserve", r.reserve)
 		return 0, mrtr.ErrSkip
 	})
-	steps.Always(&list, text("q"))
-	list.End(func(context.Context, *tripAt) (tripOut, error) { return finish() })
+	steps.Always(&list, kit.Text("q"))
+	list.End(func(context.Context, *kit.At) (kit.Out, error) { return finish() })
 	styles["steps"] = list.MustBuild()
 	for name, style := range styles {
 		styles[name] = style.OnStop(mrtr.UndoOf("reserve", r.release))
@@ -103,30 +103,22 @@ var undoings = map[string]struct {
 	"runtime.Goexit": {func() error { runtime.Goexit(); return nil }, isUnknown, isUnknown},
 }
 
-// endOfTask is the cause that ends a call whose task was cancelled.
-type endOfTask struct{}
-
-func (endOfTask) Error() string { return "cancelled" }
-func (endOfTask) EndsCall() error {
-	return &mrtr.Error{Reason: mrtr.Cancelled, Detail: "the task was cancelled"}
-}
-
 // stopEndings are the ways in which a call ends without completing. why is the text of the end,
 // without the sentence on effects.
 var stopEndings = map[string]struct {
 	end  func() error
-	last func(t *testing.T, tool *tripTool, asked tripReply) tripReply
+	last func(t *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply
 	why  string
 }{
-	"declined": {last: func(t *testing.T, tool *tripTool, asked tripReply) tripReply {
-		return tool.round(t.Context(), "", asked.state, declining(asked))
+	"declined": {last: func(t *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply {
+		return tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
 	}, why: `Stopped: "q" was declined.`},
-	"dismissed": {last: func(t *testing.T, tool *tripTool, asked tripReply) tripReply {
-		return tool.round(t.Context(), "", asked.state, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}})
+	"dismissed": {last: func(t *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply {
+		return tool.Round(t.Context(), "", asked.State, mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "cancel"}})
 	}, why: `Stopped: "q" was cancelled.`},
-	"never answered": {last: func(t *testing.T, tool *tripTool, asked tripReply) tripReply {
-		for asked.err == nil {
-			asked = tool.round(t.Context(), "", asked.state, nil)
+	"never answered": {last: func(t *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply {
+		for asked.Err == nil {
+			asked = tool.Round(t.Context(), "", asked.State, nil)
 		}
 		return asked
 	}, why: `Stopped: "q" was asked 4 times without a usable answer.`},
@@ -134,13 +126,9 @@ var stopEndings = map[string]struct {
 	"a quiet no": {end: func() error { return &mrtr.Error{Reason: mrtr.Declined, Detail: "too dear"} }, why: "Stopped: too dear."},
 	"a panic":    {end: func() error { panic("boom") }, why: "The tool failed unexpectedly."},
 	"Goexit":     {end: func() error { runtime.Goexit(); return nil }, why: "mrtr: the handler ended its goroutine with runtime.Goexit."},
-	"stopped":    {end: func() error { return mrtr.Stop(tripOut{Plan: "nothing was booked"}) }, why: "Stopped."},
-	"cancelled task": {last: func(t *testing.T, tool *tripTool, asked tripReply) tripReply {
-		round := rendezvous.NewTaskRound()
-		round.ReportTo(func(string) {})
-		ctx, cancel := context.WithCancelCause(rendezvous.WithTaskRound(t.Context(), round))
-		cancel(endOfTask{})
-		return tool.round(ctx, "", asked.state, nil)
+	"stopped":    {end: func() error { return mrtr.Stop(kit.Out{Plan: "nothing was booked"}) }, why: "Stopped."},
+	"cancelled task": {last: func(t *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply {
+		return tool.TaskRound(kit.CancelledTask(t.Context()), asked, nil)
 	}, why: "Stopped: the task was cancelled."},
 }
 
@@ -154,7 +142,7 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 			for how, undoing := range undoings {
 				for _, doubtful := range []bool{false, true} {
 					for _, stored := range []bool{false, true} {
-						if cells++; !stored && isStoreForced() {
+						if cells++; !stored && kit.StoreForced() {
 							continue
 						}
 						cell := fmt.Sprintf("%s/%s/%s/in doubt %t/stored %t", style, way, how, doubtful, stored)
@@ -163,33 +151,33 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 						if doubtful {
 							sentence = undoing.doubts
 						}
-						opts, seen := &mrtr.Options{}, &recorder{}
+						opts, seen := &mrtr.Options{}, &kit.Recorder{}
 						opts.Listener = observe.With(seen)
 						if stored {
-							opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
+							opts.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
 						}
-						rt := newTripRuntime(t, opts)
-						tool := newTrip(rt, r.styles()[style], "")
-						asked := tool.begin()
-						require.Equal(t, []string{"q"}, asked.asks, cell)
-						entered := seen.entries()
+						rt := kit.TripRuntime(t, opts)
+						tool := kit.NewTrip(rt, r.styles()[style], "")
+						asked := tool.Begin()
+						require.Equal(t, []string{"q"}, asked.Asks, cell)
+						entered := seen.Entries()
 						last := ending.last
 						if last == nil {
-							last = func(_ *testing.T, tool *tripTool, asked tripReply) tripReply { return tool.answer(asked, "x") }
+							last = func(_ *testing.T, tool *kit.Trip, asked kit.Reply) kit.Reply { return tool.Answer(asked, "x") }
 							entered++
 						}
 						end := last(t, tool, asked)
 						if style == "native" && stored && doubtful && ending.end != nil {
 							// The handler comes to the effect again. The round is left to whoever can find out.
-							ended(t, end.err, mrtr.OutcomeUnknown, cell)
+							kit.Ended(t, end.Err, mrtr.OutcomeUnknown, cell)
 							require.Empty(t, r.undos, cell)
 							continue
 						}
 						if way == "stopped" && sentence == isUndone {
-							require.Equal(t, tripReply{plan: "nothing was booked"}, end, cell)
+							require.Equal(t, kit.Reply{Plan: "nothing was booked"}, end, cell)
 						} else {
-							require.EqualError(t, end.err, ending.why+sentence, cell)
-							require.Equal(t, map[string]string{isUndone: "undone", isKept: "applied", isUnknown: "unknown"}[sentence], effectOf(end.err), cell)
+							require.EqualError(t, end.Err, ending.why+sentence, cell)
+							require.Equal(t, map[string]string{isUndone: "undone", isKept: "applied", isUnknown: "unknown"}[sentence], kit.EffectOf(end.Err), cell)
 						}
 						require.Len(t, r.undos, 1, cell)
 						u := r.undos[0]
@@ -198,16 +186,16 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 						require.Equal(t, map[bool]string{false: "1A"}[doubtful], u.Value, cell)
 						require.Error(t, u.Why, cell)
 						if style != "coroutine" && ending.last != nil {
-							require.Equal(t, entered, seen.entries(), "%s: the handler was entered to undo", cell)
+							require.Equal(t, entered, seen.Entries(), "%s: the handler was entered to undo", cell)
 						}
-						told := slices.Concat(seen.of(observe.EffectUndone), seen.of(observe.StopFailed))
+						told := slices.Concat(seen.Of(observe.EffectUndone), seen.Of(observe.StopFailed))
 						require.Len(t, told, 1, cell)
 						require.Equal(t, sentence == isUndone, told[0].Kind == observe.EffectUndone, cell)
 						require.Equal(t, "reserve", told[0].Effect, cell)
 						if stored && way != "never answered" {
 							again := last(t, tool, asked)
-							require.Equal(t, end.plan, again.plan, cell)
-							require.Equal(t, fmt.Sprint(end.err), fmt.Sprint(again.err), cell)
+							require.Equal(t, end.Plan, again.Plan, cell)
+							require.Equal(t, fmt.Sprint(end.Err), fmt.Sprint(again.Err), cell)
 							require.Len(t, r.undos, 1, cell)
 						}
 					}
@@ -216,14 +204,6 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5*len(stopEndings)*len(undoings)*4, cells)
-}
-
-// A call that completes undoes nothing.
-func TestACallThatCompletesUndoesNothing(t *testing.T) {
-	for name, style := range (&reserving{undo: func() error { t.Error("undone"); return nil }}).styles() {
-		last, _ := serveTrip(t, style).run()
-		require.Equal(t, tripReply{plan: "done"}, last, name)
-	}
 }
 
 // A legacy client that fails to be asked ends its call, which is undone and told behind a
@@ -241,11 +221,11 @@ func TestALegacyUserWhoIsGone(t *testing.T) {
 			for style := range (&reserving{}).styles() {
 				cell := explanation + "/" + how + "/" + style
 				r := &reserving{undo: undoing.undo}
-				rt, _ := newRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
-				server := serveStyle(rt, r.styles()[style], nil)
-				logger, _ := newLog()
+				rt, _ := kit.NewRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
+				server := kit.ServeStyle(rt, r.styles()[style], nil)
+				logger, _ := kit.NewLog()
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: logger}))
-				out, err := connect(t, server, legacyClient).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": answer})
+				out, err := kit.Connect(t, server, kit.Legacy).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": answer})
 				require.NoError(t, err)
 				require.True(t, out.IsError, cell)
 				require.Contains(t, out.Text, strings.TrimSpace(undoing.happened), cell)
@@ -267,25 +247,25 @@ func TestUndosRunInReverse(t *testing.T) {
 			return nil
 		}
 	}
-	var did deeds
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "reserve", did.do("seat"))
-		ask(s, text("q"))
-		once(s, "pay", did.do("card"))
-		_, _ = mrtr.Once(s.ctx, s.Call, "print", nothingPrinted)
-		ask(s, text("r"))
-		return tripOut{}, nil
+	var did kit.Deeds
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "reserve", did.Do("seat"))
+		kit.Ask(s, kit.Text("q"))
+		kit.Once(s, "pay", did.Do("card"))
+		_, _ = mrtr.Once(s.Ctx, s.Call, "print", nothingPrinted)
+		kit.Ask(s, kit.Text("r"))
+		return kit.Out{}, nil
 	})
 	for name, style := range styles {
 		styles[name] = style.OnStop(mrtr.UndoOf("reserve", undo("reserve")), mrtr.UndoOf("pay", undo("pay"))).
 			OnStop(mrtr.UndoOf("print", undo("print")), mrtr.UndoOf("never", undo("never")))
 	}
-	var list tripSteps
-	seat := steps.Do(&list, "reserve", does("reserve", &did, "seat"))
-	steps.Always(&list, text("q"))
-	card := steps.Do(&list, "pay", does("pay", &did, "card"))
-	steps.Always(&list, text("r"))
-	list.End(ends("done"))
+	var list kit.Steps
+	seat := steps.Do(&list, "reserve", kit.Does("reserve", &did, "seat"))
+	steps.Always(&list, kit.Text("q"))
+	card := steps.Do(&list, "pay", kit.Does("pay", &did, "card"))
+	steps.Always(&list, kit.Text("r"))
+	list.End(kit.End("done"))
 	steps.OnStop(&list, card, undo("pay"))
 	steps.OnStop(&list, seat, undo("reserve"))
 	styles["steps"] = list.MustBuild()
@@ -295,13 +275,13 @@ func TestUndosRunInReverse(t *testing.T) {
 				continue // its frame stands here
 			}
 			undone = nil
-			tool := serveTrip(t, style)
-			asked := tool.answer(tool.begin(), "x")
+			tool := kit.ServeTrip(t, style)
+			asked := tool.Answer(tool.Begin(), "x")
 			if elsewhere {
-				tool = serveTrip(t, style)
+				tool = kit.ServeTrip(t, style)
 			}
-			last := tool.round(t.Context(), "", asked.state, declining(asked))
-			require.Equal(t, []string{"pay", "reserve"}, slices.Sorted(slices.Values(ended(t, last.err, mrtr.Declined, name).Undone)), name)
+			last := tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
+			require.Equal(t, []string{"pay", "reserve"}, slices.Sorted(slices.Values(kit.Ended(t, last.Err, mrtr.Declined, name).Undone)), name)
 			require.Equal(t, []string{"pay card", "reserve seat"}, undone, name)
 		}
 	}
@@ -309,62 +289,21 @@ func TestUndosRunInReverse(t *testing.T) {
 
 func nothingPrinted(context.Context, string) (string, error) { return "", errors.New("no paper") }
 
-// The function of an effect stops its call too: what it did not do is not told.
-func TestAnEffectStopsItsCall(t *testing.T) {
-	for name, style := range everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
-		once(s, "pay", func(context.Context, string) (string, error) { return "", mrtr.Stop(tripOut{Plan: "no money"}) })
-		return tripOut{}, nil
-	}) {
-		undone := 0
-		undo := func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { undone++; return nil }
-		require.Equal(t, tripReply{plan: "no money"}, serveTrip(t, style.OnStop(mrtr.UndoOf("reserve", undo), mrtr.UndoOf("pay", undo))).begin(), name)
-		require.Equal(t, 1, undone, name)
-		last := serveTrip(t, style).begin()
-		require.Equal(t, tripReply{plan: "no money"}, last, "%s: an effect without an undo stands, and out may say so", name)
-	}
-}
-
-// tryAgain is an error after which the same request may be sent again.
-type tryAgain struct{ error }
-
-func (tryAgain) ToolErrorRetryable() bool { return true }
-
-// With a store, a round that ends in a retryable error is left to the same request when it comes
-// again. Its effects count as done then, so they are not undone.
-func TestARoundThatGoesOnUndoesNothing(t *testing.T) {
-	for name := range (&reserving{}).styles() {
-		for _, stored := range []bool{false, true} {
-			if !stored && isStoreForced() {
-				continue
-			}
-			r := &reserving{end: func() error { return tryAgain{errors.New("busy")} }, undo: func() error { return nil }}
-			opts := &mrtr.Options{}
-			if stored {
-				opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
-			}
-			tool := newTrip(newTripRuntime(t, opts), r.styles()[name], "")
-			require.ErrorContains(t, tool.answer(tool.begin(), "x").err, "busy")
-			goesOn := stored && name != "coroutine" // that has no handler any more to go on with
-			require.Equal(t, goesOn, len(r.undos) == 0, "%s, stored %t", name, stored)
-		}
-	}
-}
-
 // A held handler whose time is up, or whose runtime closes, is undone. One that can be replayed
 // elsewhere is not, for its call may go on.
 func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
+	kit.Differs(t, "what an abandoned call did is undone by the store's time")
 	for _, name := range []string{"coroutine", "resumable"} {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			r := &reserving{undo: func() error { return nil }}
-			rt := newTripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
-			tool := newTrip(rt, r.styles()[name], "")
-			tool.begin()
+			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
+			tool := kit.NewTrip(rt, r.styles()[name], "")
+			tool.Begin()
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			undone := map[bool]int{true: 1}[name == "coroutine"]
 			require.Len(t, r.undos, undone)
-			tool.begin()
+			tool.Begin()
 			require.NoError(t, rt.Close())
 			synctest.Wait()
 			require.Len(t, r.undos, 2*undone)
@@ -375,22 +314,22 @@ func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 // A handler ends, or its client leaves, while an effect of its still runs on a goroutine that it
 // left behind. The call waits for the effect, and undoes it then.
 func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
-	for style := range everyStyle(around(nil)) {
+	for style := range kit.EveryStyle(kit.Around(nil)) {
 		for _, leaves := range []bool{false, true} {
-			if leaves && isStoreForced() {
+			if leaves && kit.StoreForced() {
 				continue // its round goes on
 			}
-			inBubble(t, fmt.Sprint(style, ", its client leaves: ", leaves), func(t *testing.T) {
+			kit.InBubble(t, fmt.Sprint(style, ", its client leaves: ", leaves), func(t *testing.T) {
 				var log []string
 				began, end := make(chan struct{}), make(chan struct{})
 				undo := mrtr.UndoOf("pay", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
 					log = append(log, "undone "+u.Value)
 					return nil
 				})
-				tool := serveTrip(t, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					ask(s, text("q"))
+				tool := kit.ServeTrip(t, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Ask(s, kit.Text("q"))
 					go func() {
-						_, _ = mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) {
+						_, _ = mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) {
 							close(began)
 							<-end
 							log = append(log, "paid")
@@ -399,14 +338,14 @@ func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
 					}()
 					<-began
 					if leaves {
-						<-s.ctx.Done()
+						<-s.Ctx.Done()
 					}
-					return tripOut{}, errors.New("no chairs")
+					return kit.Out{}, errors.New("no chairs")
 				})[style].OnStop(undo))
-				asked := tool.begin()
+				asked := tool.Begin()
 				ctx, hangUp := context.WithCancel(t.Context())
 				defer hangUp()
-				reply := underWay(func() tripReply { return tool.round(ctx, "", asked.state, accepting(asked, "x")) })
+				reply := kit.UnderWay(func() kit.Reply { return tool.Round(ctx, "", asked.State, kit.Accepting(asked, "x")) })
 				<-began
 				if leaves {
 					hangUp()
@@ -414,7 +353,7 @@ func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
 				synctest.Wait()
 				require.Empty(t, log)
 				close(end)
-				require.ErrorContains(t, (<-reply).err, `"pay" was undone.`)
+				require.ErrorContains(t, (<-reply).Err, `"pay" was undone.`)
 				require.Equal(t, []string{"paid", "undone 10"}, log)
 			})
 		}
@@ -425,27 +364,27 @@ func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
 // another instance after that.
 func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 	for _, style := range []string{"journal", "resumable"} {
-		inBubble(t, style, func(t *testing.T) {
+		kit.InBubble(t, style, func(t *testing.T) {
 			r := &reserving{undo: func() error { return nil }}
-			tool, other := serveTrip(t, r.styles()[style]), serveTrip(t, r.styles()[style])
-			first, second := tool.begin(), tool.begin()
-			waiting := &tripTool{rt: tool.rt, handler: mrtr.Tool(tool.rt, linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				return tripOut{Plan: ask(s, text("q"))}, nil
+			tool, other := kit.ServeTrip(t, r.styles()[style]), kit.ServeTrip(t, r.styles()[style])
+			first, second := tool.Begin(), tool.Begin()
+			waiting := &kit.Trip{Runtime: tool.Runtime, Handler: mrtr.Tool(tool.Runtime, linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				return kit.Out{Plan: kit.Ask(s, kit.Text("q"))}, nil
 			})), &mrtr.HandlerOptions{Audience: "waiting"})}
-			held := waiting.begin()
+			held := waiting.Begin()
 			end := make(chan error, 1)
-			go func() { end <- tool.rt.Drain(t.Context()) }()
+			go func() { end <- tool.Runtime.Drain(t.Context()) }()
 			synctest.Wait()
 			require.Empty(t, end, "a handler is held")
-			decline := func(at *tripTool, asked tripReply) error {
-				return at.round(t.Context(), "", asked.state, declining(asked)).err
+			decline := func(at *kit.Trip, asked kit.Reply) error {
+				return at.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err
 			}
-			require.Equal(t, []string{"reserve"}, ended(t, decline(tool, first), mrtr.Declined).Undone)
-			require.Equal(t, "x", waiting.answer(held, "x").plan)
+			require.Equal(t, []string{"reserve"}, kit.Ended(t, decline(tool, first), mrtr.Declined).Undone)
+			require.Equal(t, "x", waiting.Answer(held, "x").Plan)
 			require.NoError(t, <-end)
-			requireCode(t, decline(tool, second), -31001)
+			kit.Code(t, decline(tool, second), -31001)
 			require.Len(t, r.undos, 1)
-			require.Equal(t, []string{"reserve"}, ended(t, decline(other, second), mrtr.Declined).Undone)
+			require.Equal(t, []string{"reserve"}, kit.Ended(t, decline(other, second), mrtr.Declined).Undone)
 			require.Len(t, r.undos, 2)
 		})
 	}
@@ -454,37 +393,37 @@ func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
 // An undo that cannot be one is found where the handler is registered, or the list built.
 func TestUndosThatCannotBe(t *testing.T) {
 	undo := func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { return nil }
-	style := guardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil })
+	style := kit.GuardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "", nil })
 	for want, undos := range map[string][]mrtr.Undoing{
 		`mrtr: key "k" stands for two undos: each needs a key of its own`: {mrtr.UndoOf("k", undo), mrtr.UndoOf("k", undo)},
 		`mrtr: the undo of "k" has no function`:                           {mrtr.UndoOf[string]("k", nil)},
 		`mrtr: key "": a key has 1 to 64 characters`:                      {mrtr.UndoOf("", undo)},
 	} {
-		require.PanicsWithError(t, want, func() { mrtr.Tool(newTripRuntime(t, nil), style.OnStop(undos...), nil) })
+		require.PanicsWithError(t, want, func() { mrtr.Tool(kit.TripRuntime(t, nil), style.OnStop(undos...), nil) })
 	}
-	build := func(add func(list *tripSteps)) error {
-		var list tripSteps
+	build := func(add func(list *kit.Steps)) error {
+		var list kit.Steps
 		add(&list)
-		list.End(ends(""))
+		list.End(kit.End(""))
 		_, err := list.Build()
-		return misuse(t, err)
+		return kit.Misuse(t, err)
 	}
-	require.EqualError(t, build(func(list *tripSteps) { steps.OnStop(list, steps.Always(list, text("q")), undo) }),
+	require.EqualError(t, build(func(list *kit.Steps) { steps.OnStop(list, steps.Always(list, kit.Text("q")), undo) }),
 		`mrtr: OnStop undoes "q", which is no doing step of the list`)
-	require.EqualError(t, build(func(list *tripSteps) {
-		step := steps.Do(list, "k", does("k", &deeds{}, ""))
+	require.EqualError(t, build(func(list *kit.Steps) {
+		step := steps.Do(list, "k", kit.Does("k", &kit.Deeds{}, ""))
 		steps.OnStop(list, step, undo)
 		steps.OnStop(list, step, undo)
 	}), `mrtr: key "k" stands for two undos: each needs a key of its own`)
 
 	// Stop with another type than the output's.
-	wrong := mrtr.Native(guardedOf(func(*stage, tripIn) (tripOut, error) { return tripOut{}, mrtr.Stop(7) }))
-	require.EqualError(t, misuse(t, serveTrip(t, wrong).begin().err), "mrtr: Stop has a int, and the handler's output is a mrtr_test.tripOut")
+	wrong := mrtr.Native(kit.Guarded(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, mrtr.Stop(7) }))
+	require.EqualError(t, kit.Misuse(t, kit.ServeTrip(t, wrong).Begin().Err), "mrtr: Stop has a int, and the handler's output is a kit.Out")
 
 	// A value that the undo cannot read is not undone, and that is told.
-	last := serveTrip(t, mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
-		return tripOut{}, errors.New("no chairs")
-	})).OnStop(mrtr.UndoOf("reserve", func(context.Context, *mrtr.Call, mrtr.Undo[int]) error { return nil }))).begin()
-	require.EqualError(t, last.err, "no chairs."+isKept)
+	last := kit.ServeTrip(t, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
+		return kit.Out{}, errors.New("no chairs")
+	})).OnStop(mrtr.UndoOf("reserve", func(context.Context, *mrtr.Call, mrtr.Undo[int]) error { return nil }))).Begin()
+	require.EqualError(t, last.Err, "no chairs."+isKept)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -22,20 +23,20 @@ func TestWaiting(t *testing.T) {
 		rt, err := mrtr.New(nil)
 		require.NoError(t, err)
 		defer rt.Close()
-		server := newServer()
-		held := linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ input) (output, error) {
-			v, err := linear.Ask(ctx, c, units)
-			return output{v}, err
+		server := kit.NewServer()
+		held := linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
+			v, err := linear.Ask(ctx, c, kit.Units)
+			return kit.Output{Said: v}, err
 		})
 		mcp.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, held, nil))
-		mcp.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(asking(units, itself)), nil))
+		mcp.AddTool(server, &mcp.Tool{Name: "native"}, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil))
 		modern, err := wire.Connect(t.Context(), server, nil)
 		require.NoError(t, err)
 		defer modern.Close()
-		legacy, err := wire.Connect(t.Context(), server, legacyClient)
+		legacy, err := wire.Connect(t.Context(), server, kit.Legacy)
 		require.NoError(t, err)
 		begin := func(tool string) string {
-			reply, err := modern.Send(t.Context(), wire.Request{Name: tool, Arguments: input{}})
+			reply, err := modern.Send(t.Context(), wire.Request{Name: tool, Arguments: kit.Input{}})
 			require.NoError(t, err)
 			return reply.State
 		}
@@ -46,7 +47,7 @@ func TestWaiting(t *testing.T) {
 		left := make(chan struct{})
 		for _, tool := range []string{"held", "native"} {
 			go func() {
-				_, _ = legacy.Call(t.Context(), tool, input{}, wire.Answers{"units": wire.Silent})
+				_, _ = legacy.Call(t.Context(), tool, kit.Input{}, wire.Answers{"units": wire.Silent})
 				left <- struct{}{}
 			}()
 			synctest.Wait()
@@ -61,7 +62,7 @@ func TestWaiting(t *testing.T) {
 		require.NoError(t, legacy.Close())
 		<-left
 		<-left
-		_, err = modern.Send(t.Context(), wire.Request{Name: "held", Arguments: input{}, State: first, Responses: map[string]any{
+		_, err = modern.Send(t.Context(), wire.Request{Name: "held", Arguments: kit.Input{}, State: first, Responses: map[string]any{
 			"units": map[string]any{"action": "accept", "content": map[string]any{"units": "metric"}},
 		}})
 		require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -22,34 +23,36 @@ import (
 // are answered.
 type worded struct {
 	answer wire.Answer
-	styles func(words func() string, anyWords bool, pay func(context.Context, string) (string, error)) map[string]mrtr.Style[input, output]
+	styles func(words func() string, anyWords bool, pay func(context.Context, string) (string, error)) map[string]mrtr.Style[kit.Input, kit.Output]
 }
 
 func wordedAs[T any](q func(words string) mrtr.Question[T], answer wire.Answer) worded {
-	return worded{answer, func(words func() string, anyWords bool, pay func(context.Context, string) (string, error)) map[string]mrtr.Style[input, output] {
-		more := text("more")
+	return worded{answer, func(words func() string, anyWords bool, pay func(context.Context, string) (string, error)) map[string]mrtr.Style[kit.Input, kit.Output] {
+		more := kit.Text("more")
 		question := func() mrtr.Question[T] {
 			if anyWords {
 				return q(words()).AnyWords()
 			}
 			return q(words())
 		}
-		styles := everyStyle(func(s *stage, _ input) (output, error) {
-			ask(s, question())
-			ask(s, more)
-			return output{once(s, "pay", pay)}, nil
+		styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+			kit.Ask(s, question())
+			kit.Ask(s, more)
+			return kit.Output{Said: kit.Once(s, "pay", pay)}, nil
 		})
-		first := given.Question("q", func(context.Context, input) (mrtr.Question[T], error) { return question(), nil })
-		then := given.After(first, "more", func(context.Context, input, T) (mrtr.Question[string], error) { return more, nil })
-		styles["given"] = given.Handler2(first, then, func(ctx context.Context, c *mrtr.Call, _ input, _ T, _ string) (output, error) {
+		first := given.Question("q", func(context.Context, kit.Input) (mrtr.Question[T], error) { return question(), nil })
+		then := given.After(first, "more", func(context.Context, kit.Input, T) (mrtr.Question[string], error) { return more, nil })
+		styles["given"] = given.Handler2(first, then, func(ctx context.Context, c *mrtr.Call, _ kit.Input, _ T, _ string) (kit.Output, error) {
 			paid, err := mrtr.Once(ctx, c, "pay", pay)
-			return output{paid}, err
+			return kit.Output{Said: paid}, err
 		})
-		var list steps.List[input, output]
-		steps.Ask(&list, "q", func(context.Context, *steps.At[input]) (mrtr.Question[T], error) { return question(), nil })
+		var list steps.List[kit.Input, kit.Output]
+		steps.Ask(&list, "q", func(context.Context, *steps.At[kit.Input]) (mrtr.Question[T], error) { return question(), nil })
 		steps.Always(&list, more)
-		paid := steps.Do(&list, "pay", func(ctx context.Context, _ *steps.At[input], idem string) (string, error) { return pay(ctx, idem) })
-		list.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{paid.Of(at)}, nil })
+		paid := steps.Do(&list, "pay", func(ctx context.Context, _ *steps.At[kit.Input], idem string) (string, error) { return pay(ctx, idem) })
+		list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+			return kit.Output{Said: paid.Of(at)}, nil
+		})
 		styles["steps"] = list.MustBuild()
 		return styles
 	}}
@@ -95,15 +98,15 @@ const agreedWords, otherWords = "Pay 5", "Pay 500"
 func (k worded) play(t *testing.T, style, way, changes string, deployed, anyWords bool) (out *wire.Outcome, asked []string, paid int) {
 	words := agreedWords
 	styles := k.styles(func() string { return words }, anyWords, func(context.Context, string) (string, error) { paid++; return words, nil })
-	key := keys(1)
-	var versions []mcp.ToolHandlerFor[input, output]
+	key := kit.Keys(1)
+	var versions []mcp.ToolHandlerFor[kit.Input, kit.Output]
 	for _, version := range []string{"v1", "v2"} {
-		rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: key}})
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: key}})
 		versions = append(versions, mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Version: version}))
 	}
 	serving := versions[0]
-	server := newServer()
-	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, func(ctx context.Context, req *mcp.CallToolRequest, in input) (*mcp.CallToolResult, output, error) {
+	server := kit.NewServer()
+	mcp.AddTool(server, &mcp.Tool{Name: "tool"}, func(ctx context.Context, req *mcp.CallToolRequest, in kit.Input) (*mcp.CallToolResult, kit.Output, error) {
 		if way == "task" {
 			round := rendezvous.NewTaskRound()
 			round.ReportTo(func(string) {})
@@ -122,7 +125,7 @@ func (k worded) play(t *testing.T, style, way, changes string, deployed, anyWord
 			}
 		}
 	}
-	out = call(t, connect(t, server, client), wire.Answers{
+	out = kit.Call(t, kit.Connect(t, server, client), wire.Answers{
 		"more": func(q wire.Question) any { change("more"); return wire.Value("x")(q) },
 		"*": func(q wire.Question) any {
 			in := agreedWords
@@ -151,24 +154,9 @@ func TestAYesToOtherWordsOpensNothing(t *testing.T) {
 							continue // its one request stays with the handler that began it
 						}
 						cells++
-						cell := fmt.Sprintf("%s/%s/%s/after %s/deployed %t", kind, style, way, changes, deployed)
-						out, asked, paid := k.play(t, style, way, changes, deployed, false)
-						held := style == "coroutine" || style == "resumable" || style == "steps" && kind != "yes" && kind != "reply"
-						switch {
-						case held && !deployed: // it does not state its question again
-							said(t, out, otherWords)
-							require.Equal(t, []string{agreedWords}, asked, cell)
-						case paid > 0:
-							said(t, out, otherWords)
-							require.Equal(t, 1, paid, cell)
-							require.Equal(t, []string{agreedWords, otherWords}, asked, cell)
-						default:
-							require.True(t, out.IsError, cell)
-							require.Equal(t, []string{agreedWords}, asked, cell)
-							require.Contains(t, out.Text, map[bool]string{
-								false: `question "q" is not worded as it was`, true: "frame is gone",
-							}[style == "coroutine"], cell)
-						}
+						t.Run(fmt.Sprintf("%s/%s/%s/after %s/deployed %t", kind, style, way, changes, deployed), func(t *testing.T) {
+							k.opensNothing(t, style, way, changes, deployed, style == "steps" && kind != "yes" && kind != "reply")
+						})
 					}
 				}
 			}
@@ -177,17 +165,38 @@ func TestAYesToOtherWordsOpensNothing(t *testing.T) {
 	require.Equal(t, len(wordedKinds)*6*2*(2*2+1), cells)
 }
 
+// opensNothing plays one call, in a style that states its question once if keeps.
+func (k worded) opensNothing(t *testing.T, style, way, changes string, deployed, keeps bool) {
+	out, asked, paid := k.play(t, style, way, changes, deployed, false)
+	switch held := keeps || style == "coroutine" || style == "resumable"; {
+	case held && !deployed: // it does not state its question again
+		kit.Said(t, out, otherWords)
+		require.Equal(t, []string{agreedWords}, asked)
+	case paid > 0:
+		kit.Said(t, out, otherWords)
+		require.Equal(t, 1, paid)
+		require.Equal(t, []string{agreedWords, otherWords}, asked)
+	default:
+		require.True(t, out.IsError)
+		require.Equal(t, []string{agreedWords}, asked)
+		require.Contains(t, out.Text, map[bool]string{
+			false: `question "q" is not worded as it was`, true: "frame is gone",
+		}[style == "coroutine"])
+	}
+}
+
 // With AnyWords the answer stands, in every style.
 func TestAnyWords(t *testing.T) {
 	for kind, k := range wordedKinds {
 		for _, style := range []string{"native", "given", "journal", "resumable", "steps"} {
 			for _, changes := range []string{"q", "more"} {
 				for _, deployed := range []bool{false, true} {
-					cell := fmt.Sprintf("%s/%s/after %s/deployed %t", kind, style, changes, deployed)
-					out, asked, paid := k.play(t, style, "rounds", changes, deployed, true)
-					require.False(t, out.IsError, "%s: %s", cell, out.Text)
-					require.Equal(t, []string{agreedWords}, asked, cell)
-					require.Equal(t, 1, paid, cell)
+					t.Run(fmt.Sprintf("%s/%s/after %s/deployed %t", kind, style, changes, deployed), func(t *testing.T) {
+						out, asked, paid := k.play(t, style, "rounds", changes, deployed, true)
+						require.False(t, out.IsError, out.Text)
+						require.Equal(t, []string{agreedWords}, asked)
+						require.Equal(t, 1, paid)
+					})
 				}
 			}
 		}
@@ -210,25 +219,25 @@ func TestOtherChoicesMayComeAndGo(t *testing.T) {
 		"it is taken away":    {before[1:], false},
 		"its value is reused": {[]mrtr.Choice{choice("a", "Aisle, 500"), before[1]}, false},
 	} {
-		for name := range wordStyles(func(input) mrtr.Question[string] { return units }) {
+		for name := range wordStyles(func(kit.Input) mrtr.Question[string] { return kit.Units }) {
 			for _, some := range []bool{false, true} {
 				now := before
-				style := wordStyles(func(input) mrtr.Question[string] { return mrtr.Choose("q", "Which?", now...) })[name]
+				style := wordStyles(func(kit.Input) mrtr.Question[string] { return mrtr.Choose("q", "Which?", now...) })[name]
 				answer := any("a")
 				if some {
-					style = mrtr.Native(guardedOf(func(s *stage, _ input) (output, error) {
-						return output{strings.Join(ask(s, mrtr.ChooseSome("q", "Which?", now...)), " ")}, nil
+					style = mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+						return kit.Output{Said: strings.Join(kit.Ask(s, mrtr.ChooseSome("q", "Which?", now...)), " ")}, nil
 					}))
 					answer = []string{"a"}
 				}
-				key := keys(1)
+				key := kit.Keys(1)
 				serve := func(version string) *wire.Client {
-					rt, _ := newRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: key}})
-					return connect(t, serveStyle(rt, style, &mrtr.HandlerOptions{Version: version}), nil)
+					rt, _ := kit.NewRuntime(t, &mrtr.Options{State: &statecodec.Options{Keys: key}})
+					return kit.Connect(t, kit.ServeStyle(rt, style, &mrtr.HandlerOptions{Version: version}), nil)
 				}
-				first := send(t, serve("v1"), wire.Request{Name: "tool"})
+				first := kit.Send(t, serve("v1"), wire.Request{Name: "tool"})
 				now = c.after
-				last := send(t, serve("v2"), wire.Request{Name: "tool", State: first.State, Responses: map[string]any{"q": wire.Value(answer)(first.Asks[0])}})
+				last := kit.Send(t, serve("v2"), wire.Request{Name: "tool", State: first.State, Responses: map[string]any{"q": wire.Value(answer)(first.Asks[0])}})
 				require.Equal(t, c.stands, !last.Incomplete(), "%s/%s: %s", explanation, name, last.Result)
 			}
 		}
@@ -241,12 +250,12 @@ func TestAQuestionThatIsNeverWordedAlike(t *testing.T) {
 		for _, style := range []string{"native", "given"} {
 			made := 0
 			styles := k.styles(func() string { made++; return fmt.Sprint("Pay ", made) }, false, nil)
-			rt, seen := newRuntime(t, nil)
-			out := call(t, connect(t, serveStyle(rt, styles[style], nil), &wire.Options{Capabilities: wire.Everything}), wire.Answers{"*": k.answer})
+			rt, seen := kit.NewRuntime(t, nil)
+			out := kit.Call(t, kit.Connect(t, kit.ServeStyle(rt, styles[style], nil), &wire.Options{Capabilities: wire.Everything}), wire.Answers{"*": k.answer})
 			require.True(t, out.IsError, kind)
 			require.Contains(t, out.Text, `mrtr: question "q" is worded anew in every round`, kind)
 			require.LessOrEqual(t, out.Rounds, 3, kind)
-			require.LessOrEqual(t, seen.entries(), 3, kind)
+			require.LessOrEqual(t, seen.Entries(), 3, kind)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package mrtr_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -75,15 +75,15 @@ const refusedText = "(refused)"
 // text that steers: in each style, and in both eras.
 func TestHostileArgumentsInAQuestion(t *testing.T) {
 	require.GreaterOrEqual(t, len(hostileTexts), 40)
-	question := func(in input) mrtr.Question[string] {
+	question := func(in kit.Input) mrtr.Question[string] {
 		choices := []mrtr.Choice{{Value: "yes", Title: "Yes: " + in.Location}, {Value: "x" + in.Location}}
 		return mrtr.Choose("q", in.Location+" or "+mrtr.Quote(in.Location), choices...).Label("L " + in.Location).Describe("D " + in.Location)
 	}
 	for name, style := range wordStyles(question) {
 		for _, version := range []string{wire.Modern, wire.Legacy} {
 			t.Run(name+" "+version, func(t *testing.T) {
-				rt, _ := newRuntime(t, nil)
-				client := connect(t, serveStyle(rt, style, nil), &wire.Options{Version: version})
+				rt, _ := kit.NewRuntime(t, nil)
+				client := kit.Connect(t, kit.ServeStyle(rt, style, nil), &wire.Options{Version: version})
 				for _, hostile := range hostileTexts {
 					arguments := map[string]any{"location": json.RawMessage(`"` + hostile.argument + `"`)}
 					var text string
@@ -91,10 +91,10 @@ func TestHostileArgumentsInAQuestion(t *testing.T) {
 					out, err := client.Call(t.Context(), "tool", arguments, wire.Answers{"q": wire.Value("x" + text)})
 					require.NoError(t, err)
 					if hostile.bare == refusedText {
-						refusedWith(t, out.Error, -32602)
+						kit.RefusedWith(t, out.Error, -32602)
 						continue
 					}
-					said(t, out, "x"+text)
+					kit.Said(t, out, "x"+text)
 
 					bare, quoted := hostile.bare, hostile.quoted
 					if bare == "" {
@@ -131,36 +131,26 @@ func TestHostileArgumentsInAQuestion(t *testing.T) {
 }
 
 // wordStyles is a handler that asks a question made of its input, in three styles.
-func wordStyles(question func(input) mrtr.Question[string]) map[string]mrtr.Style[input, output] {
-	styles := everyStyle(func(s *stage, in input) (output, error) { return output{ask(s, question(in))}, nil })
-	var list steps.List[input, output]
-	step := steps.Ask(&list, "q", func(_ context.Context, at *steps.At[input]) (mrtr.Question[string], error) {
+func wordStyles(question func(kit.Input) mrtr.Question[string]) map[string]mrtr.Style[kit.Input, kit.Output] {
+	styles := kit.EveryStyle(func(s *kit.Stage, in kit.Input) (kit.Output, error) {
+		return kit.Output{Said: kit.Ask(s, question(in))}, nil
+	})
+	var list steps.List[kit.Input, kit.Output]
+	step := steps.Ask(&list, "q", func(_ context.Context, at *steps.At[kit.Input]) (mrtr.Question[string], error) {
 		return question(at.In), nil
 	})
-	list.End(func(_ context.Context, at *steps.At[input]) (output, error) { return output{step.Of(at)}, nil })
-	return map[string]mrtr.Style[input, output]{"native": styles["native"], "journal": styles["journal"], "steps": list.MustBuild()}
-}
-
-// A megabyte in a quotation is a short question.
-func TestAQuotationIsBounded(t *testing.T) {
-	handler := guardedOf(func(s *stage, in input) (output, error) {
-		q := mrtr.Confirm("q", "Go to "+mrtr.Quote(in.Location)+"?")
-		ask(s, q)
-		return output{"went"}, nil
+	list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: step.Of(at)}, nil
 	})
-	client := connectTo(t, handler, nil)
-	out, err := client.Call(t.Context(), "tool", map[string]any{"location": strings.Repeat("\u202e\"", 1<<19)}, wire.Answers{"q": wire.Value(true)})
-	require.NoError(t, err)
-	said(t, out, "went")
-	require.Equal(t, `Go to "`+strings.Repeat(`\u202e\"`, 25)+`"…?`, out.Questions[0].Message)
+	return map[string]mrtr.Style[kit.Input, kit.Output]{"native": styles["native"], "journal": styles["journal"], "steps": list.MustBuild()}
 }
 
 // sent is how a question goes over the wire.
 func sent(t *testing.T, q mrtr.AnyQuestion) wire.Question {
 	t.Helper()
 	require.NoError(t, q.Err())
-	client := connectTo(t, needing(q), nil)
-	reply := send(t, client, wire.Request{Name: "tool", Arguments: map[string]any{}})
+	client := kit.ConnectTo(t, needing(q), nil)
+	reply := kit.Send(t, client, wire.Request{Name: "tool", Arguments: map[string]any{}})
 	require.Nil(t, reply.Error)
 	require.Len(t, reply.Asks, 1)
 	return reply.Asks[0]
@@ -223,42 +213,14 @@ func TestLabels(t *testing.T) {
 		"no choices":                       mrtr.ChooseSome("q", "?"),
 		"a choice twice":                   mrtr.ChooseSome("q", "?", mrtr.Choices("a", "a")...),
 	} {
-		misuse(t, q.Err(), explanation)
+		kit.Misuse(t, q.Err(), explanation)
 	}
-}
-
-// A list of run-time choices has each of them once, as many as it may.
-func TestChooseSome(t *testing.T) {
-	toppings := mrtr.ChooseSome("q", "Which?", mrtr.Choice{Value: "h", Title: "Ham"}, mrtr.Choice{Value: "o"}, mrtr.Choice{Value: "c"}).Between(1, 2)
-	for _, c := range []struct {
-		answer any
-		said   string // "" if it is asked for again
-	}{
-		{[]string{"o", "h"}, "[o h]"},
-		{[]string{"c"}, "[c]"},
-		{[]string{}, ""},
-		{[]string{"h", "h"}, ""},
-		{[]string{"h", "o", "c"}, ""},
-		{[]string{"Ham"}, ""},
-		{"h", ""},
-	} {
-		for _, version := range []string{wire.Modern, wire.Legacy} {
-			client := connectTo(t, asking(toppings, func(v []string) string { return fmt.Sprint(v) }), &wire.Options{Version: version})
-			out := call(t, client, wire.Answers{"q": wire.Value(c.answer)})
-			if c.said != "" {
-				said(t, out, c.said)
-				continue
-			}
-			require.True(t, out.IsError, "%v", c.answer)
-		}
-	}
-	said(t, play(t, asking(mrtr.ChooseSome("q", "?", mrtr.Choices("a")...), func(v []string) string { return fmt.Sprint(len(v), v == nil) }), wire.Answers{"q": wire.Value([]string{})}), "0 false")
 }
 
 // The note on an answer that a type refused is in the type's words, which may repeat it.
 func TestANoteDoesNotSteer(t *testing.T) {
-	client := connectTo(t, asking(mrtr.Elicit[echoing]("q", "?"), func(v echoing) string { return string(v) }), nil)
-	out := call(t, client, wire.Answers{"q": wire.Value("\u202e\x1b[2J")})
+	client := kit.ConnectTo(t, kit.Asking(mrtr.Elicit[echoing]("q", "?"), func(v echoing) string { return string(v) }), nil)
+	out := kit.Call(t, client, wire.Answers{"q": wire.Value("\u202e\x1b[2J")})
 	require.Greater(t, len(out.Questions), 1)
 	require.Contains(t, out.Questions[1].Message, `no \u202e\u001b[2J`)
 }

@@ -1,12 +1,15 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,109 +18,129 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var judgeMutants = flag.Bool("mutants", false, "build the engine with each fault in mutants/, and require that it is found")
+var judgeMutants = flag.Bool("mutants", false, "build the engine with the faults of faults_test.go, and require that each is found")
 
 const root = "../.."
 
-// Each fault in mutants/ is one that the exploration finds within its budget. The
-// patches are kept alive: one that does not apply any more is a failure, even if
-// they are not built.
+// A fault is a mistake in a source file, made by a text in place of one that is there once. In
+// the new text ON says whether the fault is on, and PICK(wrong, right) is wrong then. All faults
+// are in one build, in which a variable of the environment switches one of them on.
+type fault struct {
+	what, file, old, new string
+	by                   string // a package and the tests that find it, all of them if none is named
+}
+
+// judge is the package and the tests that are to find the fault.
+func (f fault) judge() (dir, tests string) {
+	dir, tests, _ = strings.Cut(cmp.Or(f.by, "lab/model ^TestTheEngineAgreesWithTheModel$"), " ")
+	return dir, tests
+}
+
+const switches = `package %s
+
+import (
+	"os"
+	"strconv"
+)
+
+var faultOn, _ = strconv.Atoi(os.Getenv("FAULT"))
+
+func faultPick[T any](on bool, wrong, right T) T {
+	if on {
+		return wrong
+	}
+	return right
+}
+`
+
+func faults() []fault { return slices.Concat(explored, tested) }
+
+// Each fault is found: by the exploration within its budget, or by the tests that it names. The
+// faults are kept alive: one whose place has changed is a failure, even if nothing is built.
 func TestMutantsAreFound(t *testing.T) {
-	patches, err := filepath.Glob("mutants/*.patch")
-	require.NoError(t, err)
-	require.NotEmpty(t, patches)
-	nightly := os.Getenv("MRTR_NIGHTLY") == "1"
-	if _, err := exec.LookPath("git"); err != nil && !nightly {
-		t.Skip("install git: it applies the patches in mutants/")
-	}
-	for _, patch := range patches {
-		absolute, err := filepath.Abs(patch)
-		require.NoError(t, err)
-		apply(t, root, "--check", absolute)
-	}
-	if !*judgeMutants && !nightly {
-		t.Logf("%d mutants apply; build and judge them with -mutants", len(patches))
+	overlay := overlayOfFaults(t)
+	if !*judgeMutants && os.Getenv("MRTR_NIGHTLY") != "1" {
+		t.Logf("%d faults have their place; build and judge them with -mutants", len(faults()))
 		return
 	}
-	for _, patch := range patches {
-		t.Run(strings.TrimSuffix(filepath.Base(patch), ".patch"), func(t *testing.T) {
+	scratch, binaries := t.TempDir(), map[string]string{}
+	for i, f := range faults() {
+		dir, _ := f.judge()
+		if binaries[dir] != "" {
+			continue
+		}
+		binaries[dir] = filepath.Join(scratch, strconv.Itoa(i)+".test")
+		build := exec.Command("go", "test", "-c", "-trimpath", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binaries[dir], ".")
+		build.Dir = filepath.Join(root, dir)
+		out, err := build.CombinedOutput()
+		require.NoErrorf(t, err, "a fault that does not compile: %s", out)
+	}
+	for i, f := range faults() {
+		dir, tests := f.judge()
+		t.Run(f.what, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(patch)
-			require.NoError(t, err)
-			what, _, _ := strings.Cut(string(text), "\n")
+			args := []string{"-test.run=" + tests, "-test.timeout=5m", "-test.failfast"}
+			if f.by == "" {
+				args = append(args, "-rapid.seed=1", "-rapid.shrinktime=1s")
+			}
 			began := time.Now()
-			steps, story := judge(t, overlay(t, patched(t, patch, string(text))))
-			require.NotEmptyf(t, story, "not found: %s", what)
+			run := exec.Command(binaries[dir], args...)
+			run.Dir = filepath.Join(root, dir)
+			run.Env = append(os.Environ(), fmt.Sprintf("FAULT=%d", i+1))
+			out, err := run.CombinedOutput()
+			require.Error(t, err, "not found")
+			if f.by != "" {
+				require.Containsf(t, string(out), "--- FAIL", "it failed otherwise than in a test:\n%s", out)
+				t.Logf("found in %.1fs", time.Since(began).Seconds())
+				return
+			}
+			found := disagreement.FindSubmatch(out)
+			require.NotNilf(t, found, "it failed otherwise than by a disagreement:\n%s", out)
+			steps, err := strconv.Atoi(string(found[1]))
+			require.NoError(t, err)
 			require.LessOrEqual(t, steps, *budget)
-			t.Logf("%s\nFound after %d steps, built and found in %.1fs:%s", what, steps, time.Since(began).Seconds(), story)
+			t.Logf("Found after %d steps, in %.1fs:%s", steps, time.Since(began).Seconds(), found[2])
 		})
 	}
 }
 
-// patched returns the files that a patch changes, as it changes them, by their path in the
-// repository.
-func patched(t *testing.T, patch, text string) map[string]string {
-	absolute, err := filepath.Abs(patch)
-	require.NoError(t, err)
-	tree, files := t.TempDir(), map[string]string{}
-	for _, match := range changed.FindAllStringSubmatch(text, -1) {
-		source, err := os.ReadFile(filepath.Join(root, match[1]))
-		require.NoError(t, err)
-		files[match[1]] = filepath.Join(tree, match[1])
-		require.NoError(t, os.MkdirAll(filepath.Dir(files[match[1]]), 0o755))
-		require.NoError(t, os.WriteFile(files[match[1]], source, 0o644))
-	}
-	require.NotEmpty(t, files)
-	apply(t, tree, absolute)
-	return files
-}
+var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)
 
-var changed = regexp.MustCompile(`(?m)^\+\+\+ b/(.+)$`)
-
-// overlay writes the file that makes the go command build these files in place of those
-// of the repository.
-func overlay(t *testing.T, files map[string]string) string {
-	replace := map[string]string{}
-	for path, file := range files {
+// overlayOfFaults makes every fault in copies of the sources, and writes the file that makes the
+// go command build those.
+func overlayOfFaults(t *testing.T) string {
+	scratch, replace := t.TempDir(), map[string]string{}
+	put := func(path, text string) {
 		absolute, err := filepath.Abs(filepath.Join(root, path))
 		require.NoError(t, err)
-		replace[absolute] = file
+		replace[absolute] = filepath.Join(scratch, strconv.Itoa(len(replace))+".go")
+		require.NoError(t, os.WriteFile(replace[absolute], []byte(text), 0o644))
+	}
+	texts, packages := map[string]string{}, map[string]string{}
+	for i, f := range faults() {
+		text, known := texts[f.file]
+		if !known {
+			source, err := os.ReadFile(filepath.Join(root, f.file))
+			require.NoError(t, err)
+			text = string(source)
+			packages[filepath.Dir(f.file)] = packageClause.FindStringSubmatch(text)[1]
+		}
+		require.Equalf(t, 1, strings.Count(text, f.old), "%s has no one place in %s: %s", f.old, f.file, f.what)
+		on := fmt.Sprintf("faultOn == %d", i+1)
+		fresh := strings.NewReplacer("PICK(", "faultPick("+on+", ", "ON", "("+on+")").Replace(f.new)
+		texts[f.file] = strings.Replace(text, f.old, fresh, 1)
+	}
+	for path, text := range texts {
+		put(path, text)
+	}
+	for dir, name := range packages {
+		put(filepath.Join(dir, "fault_switch.go"), fmt.Sprintf(switches, name))
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "overlay.json")
-	require.NoError(t, os.WriteFile(path, text, 0o644))
-	return path
+	overlay := filepath.Join(scratch, "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, text, 0o644))
+	return overlay
 }
 
-// apply applies a patch to a tree, even if the lines around its own have moved or
-// changed.
-func apply(t *testing.T, tree string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"apply", "-C1"}, args...)...)
-	cmd.Dir = tree
-	out, err := cmd.CombinedOutput()
-	require.NoErrorf(t, err, "%s: %s", args[len(args)-1], out)
-}
-
-// judge explores the engine with an overlay, and returns the story of the fault that it
-// found, "" if there is none, and the number of steps that it took.
-func judge(t *testing.T, overlay string) (steps int, story string) {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "model.test")
-	build := exec.Command("go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".")
-	out, err := build.CombinedOutput()
-	require.NoErrorf(t, err, "a mutant that does not compile: %s", out)
-	explore := exec.Command(binary, "-test.run=^TestTheEngineAgreesWithTheModel$", "-test.timeout=5m", "-rapid.seed=1", "-rapid.shrinktime=1s")
-	out, err = explore.CombinedOutput()
-	if err == nil {
-		return 0, ""
-	}
-	found := disagreement.FindSubmatch(out)
-	require.NotNilf(t, found, "it failed otherwise than by a disagreement:\n%s", out)
-	steps, err = strconv.Atoi(string(found[1]))
-	require.NoError(t, err)
-	return steps, string(found[2])
-}
-
-var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)
+var packageClause = regexp.MustCompile(`(?m)^package (\w+)`)

@@ -31,8 +31,8 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 21_100},
-	sized("mrtr/mrtrtest", 1500),
+	{"mrtr", 14_950, 15_470},
+	{"mrtr/mrtrtest", 1500, 770},
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
 	sized("store", 2750),
@@ -48,17 +48,17 @@ var rooms = []room{
 	sized("examples", 500),
 	sized("internal", 3990),
 	{"prove", 14_640, 5650},
-	{"lab", 8620, 9310},
+	{"lab", 8620, 9464},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
 	code  = 73_900
-	tests = 61_200
-	files = 970
+	tests = 55_711
+	files = 978
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 582
+	filesOfRoot = 590
 )
 
 func main() {
@@ -67,6 +67,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// kits are folders that only tests import: their lines are tests, whatever their names.
+var kits = []string{"mrtr/internal/kit"}
 
 // count is what a room has.
 type count struct{ code, tests, files int }
@@ -91,7 +94,7 @@ func run() error {
 			return err
 		}
 		n, c := bytes.Count(text, []byte("\n")), &counts[roomOf(path)]
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || inside(path, kits) {
 			c.tests += n
 			all.tests += n
 		} else {

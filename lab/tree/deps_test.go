@@ -41,7 +41,6 @@ var importStair = []struct {
 	{"internal/jsontext", nil, "it reads and writes bytes"},
 	{"internal/stack", nil, "whatever runs on one can be deep, or fail"},
 	{"internal/plaintext", nil, "it looks at characters"},
-	{"mrtr/internal/plaintext", []string{"internal/plaintext"}, "the engine knows the quoter by this name"},
 	{"internal/callerror", []string{gosdk, "internal/jsontext"}, "what an error tells its client is one table, for every package that finds an error"},
 	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
@@ -73,7 +72,7 @@ var importStair = []struct {
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "mrtr/internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
+	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},
 	{"mrtr/given", []string{"mrtr"}, "a style needs the engine alone"},
 	{"mrtr/internal/shop", []string{gosdk, "mrtr"}, "the examples of the styles call one tool"},
@@ -95,6 +94,8 @@ var importStair = []struct {
 	{"internal/wire", []string{gosdk}, "a raw client relies on none of the code it tests"},
 	{"internal/judge", []string{gosdk, jsonschema, "internal/wire"}, "a raw client relies on none of the code it tests"},
 	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
+
+	{"mrtr/internal/kit", []string{gosdk, testify, "internal/rendezvous", "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the tests of the engine, its styles and its keepers share it, and nothing else does"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
@@ -55,7 +56,7 @@ func newListener(t *testing.T, records *store.Memory, stopsAt string, o *durable
 	l.seen = &both{log: observe.Log(slog.New(slog.NewJSONHandler(&l.log, nil)))}
 	opts.Listener, opts.Durable = observe.With(l.seen), durable.In(l.instance, o)
 	opts.Principal = func(context.Context, mcp.Request) (string, error) { return "anna", nil }
-	l.rt = newTripRuntime(t, &opts)
+	l.rt = kit.TripRuntime(t, &opts)
 	return l
 }
 
@@ -75,11 +76,11 @@ func (l *listener) loud(t *testing.T) (records []string) {
 	return records
 }
 
-func payIn(style linearStyle, pay func(context.Context, string) (string, error)) tripStyle {
-	return style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, text("seat"))
-		paid, err := mrtr.Once(s.ctx, s.Call, "pay", pay)
-		return tripOut{Plan: paid}, err
+func payIn(style kit.LinearStyle, pay func(context.Context, string) (string, error)) kit.Style {
+	return style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(s, kit.Text("seat"))
+		paid, err := mrtr.Once(s.Ctx, s.Call, "pay", pay)
+		return kit.Out{Plan: paid}, err
 	}))
 }
 
@@ -88,15 +89,15 @@ func payIn(style linearStyle, pay func(context.Context, string) (string, error))
 func dieInPayment(t *testing.T, opts *durable.Options) *listener {
 	records := store.NewMemory(nil)
 	first, second := newListener(t, records, afterEffect, opts), newListener(t, records, "", opts)
-	serve := func(l *listener) *tripTool {
+	serve := func(l *listener) *kit.Trip {
 		pay := func(context.Context, string) (string, error) { l.reach(afterEffect); return "paid", nil }
-		return newTrip(l.rt, payIn(linear.Journal[tripIn, tripOut], pay), "")
+		return kit.NewTrip(l.rt, payIn(linear.Journal[kit.In, kit.Out], pay), "")
 	}
 	dying, living := serve(first), serve(second)
-	asked := dying.begin()
-	own := first.stopsIn(func() tripReply { return dying.answer(asked, "x") })
+	asked := dying.Begin()
+	own := first.stopsIn(func() kit.Reply { return dying.Answer(asked, "x") })
 	for range 3 {
-		ended(t, living.answer(asked, "x").err, mrtr.OutcomeUnknown)
+		kit.Ended(t, living.Answer(asked, "x").Err, mrtr.OutcomeUnknown)
 	}
 	first.goOn()
 	<-own
@@ -106,21 +107,21 @@ func dieInPayment(t *testing.T, opts *durable.Options) *listener {
 // Every doubt is one record, with its effect if it has one, the call and the caller: however
 // often a client asks again, and whether or not a request waits for it.
 func TestEveryDoubtIsToldOnce(t *testing.T) {
-	journal := linear.Journal[tripIn, tripOut]
+	journal := linear.Journal[kit.In, kit.Out]
 	for name, play := range map[string]func(t *testing.T) (*listener, []string){
 		"a coroutine whose client has left, in its effect": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)
 			end, begun := make(chan struct{}), make(chan struct{})
-			style := payIn(linear.Coroutine[tripIn, tripOut], func(context.Context, string) (string, error) {
+			style := payIn(linear.Coroutine[kit.In, kit.Out], func(context.Context, string) (string, error) {
 				close(begun)
 				<-end
 				return "", io.EOF
 			})
-			tool := &tripTool{rt: l.rt, handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Unstored: true})}
-			asked := tool.begin()
+			tool := &kit.Trip{Runtime: l.rt, Handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Unstored: true})}
+			asked := tool.Begin()
 			ctx, hangUp := context.WithCancel(t.Context())
 			go func() { <-begun; hangUp() }()
-			require.Error(t, tool.round(ctx, "", asked.state, accepting(asked, "x")).err)
+			require.Error(t, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "x")).Err)
 			require.Empty(t, l.loud(t))
 			close(end)
 			synctest.Wait()
@@ -129,13 +130,13 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 		"a handler that does not end": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)
 			end := make(chan struct{})
-			style := mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("seat"))
-				_, err := mrtr.Once(s.ctx, s.Call, "pay", func(context.Context, string) (string, error) { <-end; return "", io.EOF })
-				return tripOut{}, err
+			style := mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("seat"))
+				_, err := mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) { <-end; return "", io.EOF })
+				return kit.Out{}, err
 			}))
-			tool := &tripTool{rt: l.rt, handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Within: time.Minute})}
-			ended(t, tool.answer(tool.begin(), "x").err, mrtr.OutcomeUnknown)
+			tool := &kit.Trip{Runtime: l.rt, Handler: mrtr.Tool(l.rt, style, &mrtr.HandlerOptions{Within: time.Minute})}
+			kit.Ended(t, tool.Answer(tool.Begin(), "x").Err, mrtr.OutcomeUnknown)
 			synctest.Wait()
 			told := l.loud(t) // while it still runs
 			close(end)
@@ -152,12 +153,12 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 		"one that died while it undid an effect": func(t *testing.T) (*listener, []string) {
 			records := store.NewMemory(nil)
 			first, second := newListener(t, records, afterEffect, nil), newListener(t, records, "", nil)
-			var did, un deeds
-			dying, living := newTrip(first.rt, undoing(first.instance, &did, &un)["journal"], ""), newTrip(second.rt, undoing(second.instance, &did, &un)["journal"], "")
-			asked := dying.begin()
-			own := first.stopsIn(func() tripReply { return dying.round(t.Context(), "", asked.state, declining(asked)) })
+			var did, un kit.Deeds
+			dying, living := kit.NewTrip(first.rt, undoing(first.instance, &did, &un)["journal"], ""), kit.NewTrip(second.rt, undoing(second.instance, &did, &un)["journal"], "")
+			asked := dying.Begin()
+			own := first.stopsIn(func() kit.Reply { return dying.Round(t.Context(), "", asked.State, kit.Declining(asked)) })
 			for range 3 {
-				require.Error(t, living.round(t.Context(), "", asked.state, declining(asked)).err)
+				require.Error(t, living.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err)
 			}
 			first.goOn()
 			<-own
@@ -165,23 +166,23 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 		},
 		"a compensation that fails": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)
-			tool := newTrip(l.rt, journal(func(ctx context.Context, c *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := kit.NewTrip(l.rt, journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 				if _, err := mrtr.Once(ctx, c, "pay", func(context.Context, string) (string, error) { return "paid", nil }); err != nil {
-					return tripOut{}, err
+					return kit.Out{}, err
 				}
-				_, err := linear.Ask(ctx, c, text("seat"))
-				return tripOut{}, err
-			}).OnStop(undo("pay", func() error { return errors.New("closed") })), "")
-			asked := tool.begin()
+				_, err := linear.Ask(ctx, c, kit.Text("seat"))
+				return kit.Out{}, err
+			}).OnStop(kit.UndoWith("pay", func() error { return errors.New("closed") })), "")
+			asked := tool.Begin()
 			for range 2 {
-				require.Error(t, tool.round(t.Context(), "", asked.state, declining(asked)).err)
+				require.Error(t, tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err)
 			}
 			return l, []string{"ERROR on stop failed pay"}
 		},
 		"an outcome that the store does not take": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)
-			tool := newTrip(l.rt, payIn(journal, func(context.Context, string) (string, error) { return "paid", nil }), "")
-			asked := tool.begin()
+			tool := kit.NewTrip(l.rt, payIn(journal, func(context.Context, string) (string, error) { return "paid", nil }), "")
+			asked := tool.Begin()
 			updates := 0
 			l.on(func(op operation) error {
 				if op.name == "update" {
@@ -191,12 +192,12 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 				}
 				return op.Err()
 			})
-			require.NoError(t, tool.answer(asked, "x").err)
+			require.NoError(t, tool.Answer(asked, "x").Err)
 			require.Contains(t, l.log.String(), `"store_error":"disk full at /var/lib/store"`)
 			return l, []string{"ERROR round not recorded"}
 		},
 	} {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			l, want := play(t)
 			require.Equal(t, want, l.loud(t), l.log.String())
 		})

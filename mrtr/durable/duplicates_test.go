@@ -16,6 +16,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -27,100 +28,102 @@ import (
 // Once, and so has both effects below its last guard.
 var duplicateStyles = []struct {
 	name  string
-	style func(t *testing.T, did *deeds) tripStyle
+	style func(t *testing.T, did *kit.Deeds) kit.Style
 }{
-	{"native", func(_ *testing.T, did *deeds) tripStyle {
-		return mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-			seat, pay := ask(s, text("seat")), ask(s, text("pay"))
-			did.note("held")
-			did.note("paid")
-			return tripOut{Plan: seat + " " + pay}, nil
+	{"native", func(_ *testing.T, did *kit.Deeds) kit.Style {
+		return mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			seat, pay := kit.Ask(s, kit.Text("seat")), kit.Ask(s, kit.Text("pay"))
+			did.Note("held")
+			did.Note("paid")
+			return kit.Out{Plan: seat + " " + pay}, nil
 		}))
 	}},
-	{"once", func(_ *testing.T, did *deeds) tripStyle { return mrtr.Native(guardedOf(holdingAndPaying(did))) }},
-	{"steps", func(t *testing.T, did *deeds) tripStyle {
-		var list tripSteps
-		seat := steps.Ask(&list, "seat", asks("seat", did))
-		steps.Do(&list, "hold", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("held")(ctx, idem) })
-		pay := steps.Ask(&list, "pay", asks("pay", did))
-		list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-			did.note("paid")
-			return tripOut{Plan: seat.Of(at) + " " + pay.Of(at)}, nil
+	{"once", func(_ *testing.T, did *kit.Deeds) kit.Style { return mrtr.Native(kit.Guarded(holdingAndPaying(did))) }},
+	{"steps", func(t *testing.T, did *kit.Deeds) kit.Style {
+		var list kit.Steps
+		seat := steps.Ask(&list, "seat", kit.Asks("seat", did))
+		steps.Do(&list, "hold", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return did.Do("held")(ctx, idem) })
+		pay := steps.Ask(&list, "pay", kit.Asks("pay", did))
+		list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+			did.Note("paid")
+			return kit.Out{Plan: seat.Of(at) + " " + pay.Of(at)}, nil
 		})
-		return mustBuild(t, &list)
+		return kit.Build(t, &list)
 	}},
-	{"coroutine", func(_ *testing.T, did *deeds) tripStyle { return linear.Coroutine(holdAndPay(did)) }},
-	{"journal", func(_ *testing.T, did *deeds) tripStyle { return linear.Journal(holdAndPay(did)) }},
-	{"resumable", func(_ *testing.T, did *deeds) tripStyle { return linear.Resumable(holdAndPay(did)) }},
+	{"coroutine", func(_ *testing.T, did *kit.Deeds) kit.Style { return linear.Coroutine(holdAndPay(did)) }},
+	{"journal", func(_ *testing.T, did *kit.Deeds) kit.Style { return linear.Journal(holdAndPay(did)) }},
+	{"resumable", func(_ *testing.T, did *kit.Deeds) kit.Style { return linear.Resumable(holdAndPay(did)) }},
 }
 
-func holdAndPay(did *deeds) linear.Func[tripIn, tripOut] { return linearOf(holdingAndPaying(did)) }
+func holdAndPay(did *kit.Deeds) linear.Func[kit.In, kit.Out] {
+	return kit.Linear(holdingAndPaying(did))
+}
 
-func holdingAndPaying(did *deeds) stageFunc[tripIn, tripOut] {
-	return func(s *stage, _ tripIn) (tripOut, error) {
-		seat := ask(s, text("seat"))
-		once(s, "hold", did.do("held"))
-		pay := ask(s, text("pay"))
-		once(s, "pay", did.do("paid"))
-		return tripOut{Plan: seat + " " + pay}, nil
+func holdingAndPaying(did *kit.Deeds) kit.StageFunc[kit.In, kit.Out] {
+	return func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		seat := kit.Ask(s, kit.Text("seat"))
+		kit.Once(s, "hold", did.Do("held"))
+		pay := kit.Ask(s, kit.Text("pay"))
+		kit.Once(s, "pay", did.Do("paid"))
+		return kit.Out{Plan: seat + " " + pay}, nil
 	}
 }
 
 // duplicateSituations are the columns: requests of a client beyond, or instead of,
 // those of one call.
 var duplicateSituations = []situation{
-	{"the final retry, sent again", func(t *testing.T, tool *tripTool) string {
-		pay := tool.answer(tool.begin(), "window")
-		require.Equal(t, "window yes", tool.answer(pay, "yes").plan)
-		return outcomeOf(t, tool.answer(pay, "yes"), "window yes")
+	{"the final retry, sent again", func(t *testing.T, tool *kit.Trip) string {
+		pay := tool.Answer(tool.Begin(), "window")
+		require.Equal(t, "window yes", tool.Answer(pay, "yes").Plan)
+		return outcomeOf(t, tool.Answer(pay, "yes"), "window yes")
 	}},
-	{"round one, answered anew after the end", func(t *testing.T, tool *tripTool) string {
-		seat := tool.begin()
-		require.Equal(t, "window yes", tool.answer(tool.answer(seat, "window"), "yes").plan)
-		pay := tool.answer(seat, "aisle")
-		if pay.err != nil {
+	{"round one, answered anew after the end", func(t *testing.T, tool *kit.Trip) string {
+		seat := tool.Begin()
+		require.Equal(t, "window yes", tool.Answer(tool.Answer(seat, "window"), "yes").Plan)
+		pay := tool.Answer(seat, "aisle")
+		if pay.Err != nil {
 			return outcomeOf(t, pay, "")
 		}
-		require.Equal(t, []string{"pay"}, pay.asks, "the question after the one that was answered, and no other")
-		return outcomeOf(t, tool.answer(pay, "yes"), "aisle yes")
+		require.Equal(t, []string{"pay"}, pay.Asks, "the question after the one that was answered, and no other")
+		return outcomeOf(t, tool.Answer(pay, "yes"), "aisle yes")
 	}},
-	{"two final retries at once", func(t *testing.T, tool *tripTool) string {
-		pay := tool.answer(tool.begin(), "window")
-		outcomes := make([]tripReply, 2)
+	{"two final retries at once", func(t *testing.T, tool *kit.Trip) string {
+		pay := tool.Answer(tool.Begin(), "window")
+		outcomes := make([]kit.Reply, 2)
 		var both sync.WaitGroup
 		for i := range outcomes {
-			both.Go(func() { outcomes[i] = tool.answer(pay, "yes") })
+			both.Go(func() { outcomes[i] = tool.Answer(pay, "yes") })
 		}
 		both.Wait()
 		words := []string{outcomeOf(t, outcomes[0], "window yes"), outcomeOf(t, outcomes[1], "window yes")}
 		slices.Sort(words)
 		return "one " + words[0] + ", one " + words[1]
 	}},
-	{"the answer to another question", func(t *testing.T, tool *tripTool) string {
-		seat := tool.begin()
-		again := tool.round(t.Context(), "", seat.state, mcp.InputResponseMap{"pay": accept("pay", "yes")})
-		require.Equal(t, []string{"seat"}, again.asks, "%v", again.err)
-		pay := tool.answer(again, "window")
-		again = tool.round(t.Context(), "", pay.state, mcp.InputResponseMap{"seat": accept("seat", "aisle")})
-		require.Equal(t, []string{"pay"}, again.asks, "%v", again.err)
-		require.Equal(t, "window yes", tool.answer(again, "yes").plan)
+	{"the answer to another question", func(t *testing.T, tool *kit.Trip) string {
+		seat := tool.Begin()
+		again := tool.Round(t.Context(), "", seat.State, mcp.InputResponseMap{"pay": kit.Accept("pay", "yes")})
+		require.Equal(t, []string{"seat"}, again.Asks, "%v", again.Err)
+		pay := tool.Answer(again, "window")
+		again = tool.Round(t.Context(), "", pay.State, mcp.InputResponseMap{"seat": kit.Accept("seat", "aisle")})
+		require.Equal(t, []string{"pay"}, again.Asks, "%v", again.Err)
+		require.Equal(t, "window yes", tool.Answer(again, "yes").Plan)
 		return "asked again"
 	}},
 }
 
-func outcomeOf(t *testing.T, reply tripReply, plan string) string {
-	if gone := new(mrtr.Error); errors.As(reply.err, &gone) && gone.Reason == mrtr.FrameGone {
+func outcomeOf(t *testing.T, reply kit.Reply, plan string) string {
+	if gone := new(mrtr.Error); errors.As(reply.Err, &gone) && gone.Reason == mrtr.FrameGone {
 		return "refused"
 	}
-	require.NoError(t, reply.err)
-	require.Equal(t, plan, reply.plan, "the answers of this chain, and of no other")
+	require.NoError(t, reply.Err)
+	require.Equal(t, plan, reply.Plan, "the answers of this chain, and of no other")
 	return "completes"
 }
 
 // situation is a column of a table of duplicates.
 type situation struct {
 	name string
-	play func(t *testing.T, tool *tripTool) (outcome string)
+	play func(t *testing.T, tool *kit.Trip) (outcome string)
 }
 
 // tabled plays each situation in each style. The table of it is measured here, and stands in
@@ -137,9 +140,9 @@ func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
 		cells := ""
 		for _, situation := range situations {
 			t.Run(s.name+", "+situation.name, func(t *testing.T) {
-				var did deeds
-				outcome := situation.play(t, newTrip(newTripRuntime(t, opts()), s.style(t, &did), ""))
-				cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.count("held"), did.count("paid"))
+				var did kit.Deeds
+				outcome := situation.play(t, kit.NewTrip(kit.TripRuntime(t, opts()), s.style(t, &did), ""))
+				cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.Count("held"), did.Count("paid"))
 			})
 		}
 		rows.add(s.name, cells)
@@ -189,61 +192,61 @@ func (r joinedRows) by(separator string) (rows string) {
 // storedDuplicates are the columns of the table with a store: requests of a client
 // beyond, or instead of, those of one call.
 var storedDuplicates = []situation{
-	{"every round, sent again", func(t *testing.T, tool *tripTool) string {
-		seat := tool.begin()
-		pay := tool.answer(seat, "window")
-		end := tool.answer(pay, "yes")
-		require.Equal(t, tripReply{plan: "window yes"}, end)
+	{"every round, sent again", func(t *testing.T, tool *kit.Trip) string {
+		seat := tool.Begin()
+		pay := tool.Answer(seat, "window")
+		end := tool.Answer(pay, "yes")
+		require.Equal(t, kit.Reply{Plan: "window yes"}, end)
 		for range 3 {
-			require.Equal(t, pay, tool.answer(seat, "window"), "the same questions with the same state")
-			require.Equal(t, end, tool.answer(pay, "yes"))
+			require.Equal(t, pay, tool.Answer(seat, "window"), "the same questions with the same state")
+			require.Equal(t, end, tool.Answer(pay, "yes"))
 		}
 		return "the same results"
 	}},
-	{"every round, answered otherwise", func(t *testing.T, tool *tripTool) string {
-		seat := tool.begin()
-		pay := tool.answer(seat, "window")
-		require.Equal(t, "window yes", tool.answer(pay, "yes").plan)
-		refusedOtherwise(t, tool.answer(seat, "aisle"))
-		refusedOtherwise(t, tool.answer(pay, "no"))
-		refusedOtherwise(t, tool.round(t.Context(), "", pay.state, declining(pay)))
-		require.Equal(t, "window yes", tool.answer(pay, "yes").plan, "a refusal changes nothing")
+	{"every round, answered otherwise", func(t *testing.T, tool *kit.Trip) string {
+		seat := tool.Begin()
+		pay := tool.Answer(seat, "window")
+		require.Equal(t, "window yes", tool.Answer(pay, "yes").Plan)
+		refusedOtherwise(t, tool.Answer(seat, "aisle"))
+		refusedOtherwise(t, tool.Answer(pay, "no"))
+		refusedOtherwise(t, tool.Round(t.Context(), "", pay.State, kit.Declining(pay)))
+		require.Equal(t, "window yes", tool.Answer(pay, "yes").Plan, "a refusal changes nothing")
 		return "refused"
 	}},
-	{"50 final retries at once", func(t *testing.T, tool *tripTool) string {
-		pay := tool.answer(tool.begin(), "window")
-		replies := make([]tripReply, 50)
+	{"50 final retries at once", func(t *testing.T, tool *kit.Trip) string {
+		pay := tool.Answer(tool.Begin(), "window")
+		replies := make([]kit.Reply, 50)
 		var all sync.WaitGroup
 		begin := make(chan struct{})
 		for i := range replies {
 			all.Go(func() {
 				<-begin
-				replies[i] = tool.answer(pay, "yes")
+				replies[i] = tool.Answer(pay, "yes")
 			})
 		}
 		close(begin)
 		all.Wait()
 		for _, reply := range replies {
-			require.Equal(t, tripReply{plan: "window yes"}, reply)
+			require.Equal(t, kit.Reply{Plan: "window yes"}, reply)
 		}
 		return "the same result"
 	}},
-	{"declined, then accepted", func(t *testing.T, tool *tripTool) string {
-		pay := tool.answer(tool.begin(), "window")
-		declined := tool.round(t.Context(), "", pay.state, declining(pay))
-		ended(t, declined.err, mrtr.Declined)
-		refusedOtherwise(t, tool.answer(pay, "yes"))
-		again := tool.round(t.Context(), "", pay.state, declining(pay))
-		require.EqualError(t, again.err, declined.err.Error())
+	{"declined, then accepted", func(t *testing.T, tool *kit.Trip) string {
+		pay := tool.Answer(tool.Begin(), "window")
+		declined := tool.Round(t.Context(), "", pay.State, kit.Declining(pay))
+		kit.Ended(t, declined.Err, mrtr.Declined)
+		refusedOtherwise(t, tool.Answer(pay, "yes"))
+		again := tool.Round(t.Context(), "", pay.State, kit.Declining(pay))
+		require.EqualError(t, again.Err, declined.Err.Error())
 		return "declined; refused"
 	}},
 	{"the answer to another question", duplicateSituations[len(duplicateSituations)-1].play},
 }
 
 // refusedOtherwise requires the refusal of answers to a round that ran with others.
-func refusedOtherwise(t *testing.T, reply tripReply) {
+func refusedOtherwise(t *testing.T, reply kit.Reply) {
 	t.Helper()
-	wire := requireCode(t, reply.err, jsonrpc.CodeInvalidParams)
+	wire := kit.Code(t, reply.Err, jsonrpc.CodeInvalidParams)
 	require.Equal(t, "This round was answered before, and otherwise. Send those answers again for its result.", wire.Message)
 }
 

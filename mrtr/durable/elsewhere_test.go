@@ -1,7 +1,6 @@
 package durable_test
 
 import (
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,56 +9,38 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
 // siblings are instances with the same keys on one store, without a router.
 type siblings struct {
-	did      deeds
+	did      kit.Deeds
 	memory   *store.Memory
 	all      []*instance
 	runtimes []*mrtr.Runtime
-	tools    []*tripTool
+	tools    []*kit.Trip
 }
 
-func newSiblings(t *testing.T, n int, style func(*testing.T, *deeds) tripStyle) *siblings {
+func newSiblings(t *testing.T, n int, style func(*testing.T, *kit.Deeds) kit.Style) *siblings {
 	s := &siblings{memory: store.NewMemory(nil)}
 	for range n {
 		i := newInstance(s.memory, "")
-		rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
+		rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
 		s.all = append(s.all, i)
 		s.runtimes = append(s.runtimes, rt)
-		s.tools = append(s.tools, newTrip(rt, style(t, &s.did), ""))
+		s.tools = append(s.tools, kit.NewTrip(rt, style(t, &s.did), ""))
 	}
 	return s
 }
 
-// holders are the styles whose handler is held between two rounds.
-var holders = map[string]func(*testing.T, *deeds) tripStyle{
-	"coroutine": func(_ *testing.T, did *deeds) tripStyle { return linear.Coroutine(holdAndPay(did)) },
-	"resumable": func(_ *testing.T, did *deeds) tripStyle { return linear.Resumable(holdAndPay(did)) },
-}
-
-func eachHolder(t *testing.T, test func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle)) {
-	require.NotEmpty(t, holders)
-	for name, style := range holders {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, name == "resumable", style) })
-		})
-	}
-}
-
 // paidOnce is the end of a call of this file.
-var paidOnce = tripReply{plan: "window yes"}
+var paidOnce = kit.Reply{Plan: "window yes"}
 
-// aLease is the default, and promptly is shorter by far.
-const (
-	aLease   = 15 * time.Second
-	promptly = time.Second
-)
+// aLease is the default.
+const aLease = 15 * time.Second
 
 // With a store and nothing else, every retry may reach another instance than the one before.
 // Each request gets the same answer when it comes again, wherever it does. A call completes in
@@ -69,82 +50,46 @@ func TestCallsGoOnElsewhere(t *testing.T) {
 	for _, c := range duplicateStyles {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSiblings(t, 2, c.style)
-			seat := s.tools[0].begin()
-			pay := s.tools[1].answer(seat, "window")
+			seat := s.tools[0].Begin()
+			pay := s.tools[1].Answer(seat, "window")
 			if c.name == "coroutine" {
 				for _, at := range []int{1, 0, 1} {
-					ended(t, pay.err, mrtr.FrameGone)
-					pay = s.tools[at].answer(seat, "window")
+					kit.Ended(t, pay.Err, mrtr.FrameGone)
+					pay = s.tools[at].Answer(seat, "window")
 				}
-				require.Len(t, s.all[0].events.of(observe.CallAbandoned), 1, "its frame ended with it")
-				require.Zero(t, s.did.count("held"))
+				require.Len(t, s.all[0].events.Of(observe.CallAbandoned), 1, "its frame ended with it")
+				require.Zero(t, s.did.Count("held"))
 			} else {
-				require.Equal(t, []string{"pay"}, pay.asks, "%v", pay.err)
+				require.Equal(t, []string{"pay"}, pay.Asks, "%v", pay.Err)
 				for _, at := range []int{1, 0, 1, 0} {
-					require.Equal(t, paidOnce, s.tools[at].answer(pay, "yes"))
+					require.Equal(t, paidOnce, s.tools[at].Answer(pay, "yes"))
 				}
 				for at := range s.tools {
-					require.Equal(t, pay, s.tools[at].answer(seat, "window"), "the same bytes")
-					refusedOtherwise(t, s.tools[at].answer(pay, "no"))
+					require.Equal(t, pay, s.tools[at].Answer(seat, "window"), "the same bytes")
+					refusedOtherwise(t, s.tools[at].Answer(pay, "no"))
 				}
-				require.Equal(t, []int{1, 1}, []int{s.did.count("held"), s.did.count("paid")})
+				require.Equal(t, []int{1, 1}, []int{s.did.Count("held"), s.did.Count("paid")})
 			}
 			for _, rt := range s.runtimes {
-				soon(t, func() bool { return rt.Stats().Held == 0 }, "nothing is held")
+				kit.Soon(t, func() bool { return rt.Stats().Held == 0 }, "nothing is held")
 			}
 		})
 	}
-}
-
-// The same round may reach the holder and two others at once. They get one outcome.
-func TestOneOutcomeElsewhere(t *testing.T) {
-	eachHolder(t, func(t *testing.T, replays bool, style func(*testing.T, *deeds) tripStyle) {
-		for _, at := range [][]int{{1, 2}, {2, 1, 0}, {0, 1, 2}, {1, 1, 1, 2, 2}} {
-			s := newSiblings(t, 3, style)
-			seat := s.tools[0].begin()
-			replies := make([]tripReply, len(at))
-			var all sync.WaitGroup
-			for i, tool := range at {
-				all.Go(func() { replies[i] = s.tools[tool].answer(seat, "window") })
-			}
-			all.Wait()
-			gone := 0
-			for _, reply := range replies {
-				if reply.err != nil {
-					ended(t, reply.err, mrtr.FrameGone)
-					gone++
-				} else {
-					require.Equal(t, replies[0], reply)
-				}
-			}
-			if gone > 0 {
-				require.False(t, replays)
-				require.Len(t, replies, gone)
-				require.Zero(t, s.did.count("held"))
-				continue
-			}
-			if replays {
-				require.Equal(t, paidOnce, s.tools[1].answer(replies[0], "yes"))
-				require.Equal(t, 1, s.did.count("paid"))
-			}
-			require.Equal(t, 1, s.did.count("held"))
-		}
-	})
 }
 
 // Close has the same bound for a handler that ignores its end, with a store too.
 func TestCloseIsBoundedWithAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newSiblings(t, 1, func(*testing.T, *deeds) tripStyle {
-			return linear.Coroutine(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("q"))
+		s := newSiblings(t, 1, func(*testing.T, *kit.Deeds) kit.Style {
+			return linear.Coroutine(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("q"))
 				<-release
-				return tripOut{}, nil
+				return kit.Out{}, nil
 			}))
 		})
-		asked := s.tools[0].begin()
-		go s.tools[0].answer(asked, "x")
+		asked := s.tools[0].Begin()
+		go s.tools[0].Answer(asked, "x")
 		time.Sleep(time.Second)
 		began := time.Now()
 		require.Error(t, s.runtimes[0].Close())
@@ -152,86 +97,4 @@ func TestCloseIsBoundedWithAStore(t *testing.T) {
 		close(release)
 		time.Sleep(time.Minute)
 	})
-}
-
-// A key is replaced at three instances, one after the other and in three phases, while 200
-// calls are under way between them: none is lost, and none has its effect twice. A coroutine
-// stays with the instance that holds it.
-func TestAKeyIsReplacedWhileCallsAreUnderWay(t *testing.T) {
-	const calls, instances = 200, 3
-	older, newer := keys(2)[0], keys(2)[1]
-	phases := [][]statecodec.Key{{older, newer}, {newer, older}, {newer}}
-	require.Len(t, duplicateStyles, 6)
-	for _, style := range duplicateStyles {
-		t.Run(style.name, func(t *testing.T) {
-			var did deeds
-			memory := store.NewMemory(nil)
-			var rings []*statecodec.Keyring
-			var tools []*tripTool
-			for range instances {
-				ring, err := statecodec.NewKeyring(older)
-				require.NoError(t, err)
-				rings = append(rings, ring)
-				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(newInstance(memory, ""), nil), State: &statecodec.Options{Keyring: ring}})
-				tools = append(tools, newTrip(rt, style.style(t, &did), ""))
-			}
-			type asked struct {
-				tripReply
-				by *tripTool
-			}
-			var open []asked // the calls that wait for an answer
-			begun, ended := 0, 0
-			at := func() *tripTool { return tools[(begun+ended)%instances] }
-			goOn := func(n int) {
-				for range n {
-					next, to := open[0], at()
-					if style.name == "coroutine" {
-						to = next.by
-					}
-					reply := to.answer(next.tripReply, map[string]string{"seat": "window", "pay": "yes"}[next.asks[0]])
-					require.NoError(t, reply.err)
-					if open = open[1:]; reply.asks != nil {
-						open = append(open, asked{reply, to})
-						continue
-					}
-					require.Equal(t, paidOnce, reply)
-					ended++
-				}
-			}
-			for p, keys := range phases {
-				if p == len(phases)-1 {
-					goOnUntil := len(open)
-					for ; goOnUntil > 0; goOnUntil = len(open) { // until the last state of the old key is used
-						goOn(goOnUntil)
-					}
-				}
-				for _, ring := range rings {
-					for range calls / len(phases) / instances {
-						tool := at()
-						reply := tool.begin()
-						require.NoError(t, reply.err)
-						open = append(open, asked{reply, tool})
-						begun++
-					}
-					goOn(len(open) / 2)
-					if p < len(phases)-1 {
-						require.NoError(t, ring.Replace(keys...))
-					}
-					goOn(len(open) / 2)
-				}
-				if p == len(phases)-1 {
-					for _, ring := range rings {
-						require.NoError(t, ring.Replace(keys...))
-					}
-				}
-			}
-			for len(open) > 0 {
-				goOn(len(open))
-			}
-			require.Equal(t, begun, ended)
-			require.GreaterOrEqual(t, begun, calls*9/10)
-			require.Equal(t, begun, did.count("paid"))
-			require.Equal(t, begun, did.count("held"))
-		})
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -40,29 +41,29 @@ func (w *written) Update(ctx context.Context, key store.Key, at store.Revision, 
 // Erase empties all records of a call in every style, and of no other. Nothing runs again:
 // a repeat is told that the result was not kept.
 func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
-	for name := range everyStyle(secretive(nil)) {
+	for name := range kit.EveryStyle(secretive(nil)) {
 		t.Run(name, func(t *testing.T) {
-			kept, seen, did := &written{store.NewMemory(nil), map[string]string{}}, &recorder{}, &deeds{}
+			kept, seen, did := &written{store.NewMemory(nil), map[string]string{}}, &kit.Recorder{}, &kit.Deeds{}
 			opts := withStore(kept)
 			opts.Listener = observe.With(seen)
 			opts.Principal = func(ctx context.Context, _ mcp.Request) (string, error) {
 				who, _ := ctx.Value(whoKey{}).(string)
 				return who, nil
 			}
-			rt := newTripRuntime(t, opts)
-			tool := newTrip(rt, everyStyle(secretive(did))[name], "")
-			play := func(who string) (rounds []tripReply) {
+			rt := kit.TripRuntime(t, opts)
+			tool := kit.NewTrip(rt, kit.EveryStyle(secretive(did))[name], "")
+			play := func(who string) (rounds []kit.Reply) {
 				ctx := as(t.Context(), who)
-				last := tool.round(ctx, "", "", nil)
-				for last.asks != nil {
+				last := tool.Round(ctx, "", "", nil)
+				for last.Asks != nil {
 					rounds = append(rounds, last)
-					last = tool.round(ctx, "", last.state, accepting(last, "secret of "+who))
-					require.NoError(t, last.err)
+					last = tool.Round(ctx, "", last.State, kit.Accepting(last, "secret of "+who))
+					require.NoError(t, last.Err)
 				}
 				return rounds
 			}
 			anns := play("ann")
-			call := seen.of(observe.CallCompleted)[0]
+			call := seen.Of(observe.CallCompleted)[0]
 			bobs := play("bob")
 			require.Len(t, anns, 2)
 			all := func() (text string) {
@@ -82,11 +83,11 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 			require.NotContains(t, all(), "secret of ann")
 			require.Contains(t, all(), "secret of bob")
 			for _, round := range anns {
-				ended(t, tool.round(as(t.Context(), "ann"), "", round.state, accepting(round, "another")).err, mrtr.ResultNotKept)
+				kit.Ended(t, tool.Round(as(t.Context(), "ann"), "", round.State, kit.Accepting(round, "another")).Err, mrtr.ResultNotKept)
 			}
-			require.Equal(t, 2, did.count("pay"), "one for each caller")
+			require.Equal(t, 2, did.Count("pay"), "one for each caller")
 			last := bobs[1]
-			require.NoError(t, tool.round(as(t.Context(), "bob"), "", last.state, accepting(last, "secret of bob")).err)
+			require.NoError(t, tool.Round(as(t.Context(), "bob"), "", last.State, kit.Accepting(last, "secret of bob")).Err)
 			erased, err = rt.Erase(t.Context(), call.Principal, call.Call)
 			require.NoError(t, err)
 			require.Zero(t, erased, "nothing is left")
@@ -95,37 +96,37 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 }
 
 // secretive repeats the first answer in its result and in an effect's value.
-func secretive(did *deeds) stageFunc[tripIn, tripOut] {
-	return func(s *stage, _ tripIn) (tripOut, error) {
-		first := ask(s, text("seat"))
-		ask(s, text("ok"))
-		paid := once(s, "pay", func(context.Context, string) (string, error) {
-			did.note("pay")
+func secretive(did *kit.Deeds) kit.StageFunc[kit.In, kit.Out] {
+	return func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		first := kit.Ask(s, kit.Text("seat"))
+		kit.Ask(s, kit.Text("ok"))
+		paid := kit.Once(s, "pay", func(context.Context, string) (string, error) {
+			did.Note("pay")
 			return first, nil
 		})
-		return tripOut{Plan: strings.ToLower(paid)}, nil
+		return kit.Out{Plan: strings.ToLower(paid)}, nil
 	}
 }
 
 // A round that runs keeps its record, and Erase says so.
 func TestEraseLeavesARoundThatRuns(t *testing.T) {
-	seen := &recorder{}
+	seen := &kit.Recorder{}
 	opts := withStore(store.NewMemory(nil))
 	opts.Listener = observe.With(seen)
-	rt := newTripRuntime(t, opts)
+	rt := kit.TripRuntime(t, opts)
 	var during error
-	tool := newTrip(rt, everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		plan := ask(s, text("seat"))
-		_, during = rt.Erase(s.ctx, "", s.ID())
-		return tripOut{Plan: plan}, nil
+	tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		plan := kit.Ask(s, kit.Text("seat"))
+		_, during = rt.Erase(s.Ctx, "", s.ID())
+		return kit.Out{Plan: plan}, nil
 	})["native"], "")
-	asked := tool.begin()
-	require.Equal(t, tripReply{plan: "window"}, tool.answer(asked, "window"))
+	asked := tool.Begin()
+	require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(asked, "window"))
 	require.ErrorContains(t, during, "still running")
-	require.Equal(t, tripReply{plan: "window"}, tool.answer(asked, "window"))
+	require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(asked, "window"))
 
-	_, err := newTripRuntime(t, nil).Erase(t.Context(), "", "x")
-	misuse(t, err)
+	_, err := kit.TripRuntime(t, nil).Erase(t.Context(), "", "x")
+	kit.Misuse(t, err)
 }
 
 // An instance that has not heard that its store was wiped erases the calls which others began
@@ -133,16 +134,16 @@ func TestEraseLeavesARoundThatRuns(t *testing.T) {
 func TestEraseLearnsThatTheStoreWasWiped(t *testing.T) {
 	memory := newHookedStore()
 	memory.scope = store.Machine
-	seen, did := &recorder{}, &deeds{}
-	late := newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
-	tool := newTrip(late, everyStyle(secretive(did))["native"], "")
-	require.NoError(t, tool.begin().err)
+	seen, did := &kit.Recorder{}, &kit.Deeds{}
+	late := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
+	tool := kit.NewTrip(late, kit.EveryStyle(secretive(did))["native"], "")
+	require.NoError(t, tool.Begin().Err)
 	memory.Memory = store.NewMemory(nil)
 
-	other := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil), Listener: observe.With(seen)}), everyStyle(secretive(did))["native"], "")
-	seat := other.answer(other.begin(), "window")
-	require.NoError(t, seat.err)
-	call := seen.of(observe.QuestionsAsked)[0]
+	other := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil), Listener: observe.With(seen)}), kit.EveryStyle(secretive(did))["native"], "")
+	seat := other.Answer(other.Begin(), "window")
+	require.NoError(t, seat.Err)
+	call := seen.Of(observe.QuestionsAsked)[0]
 	erased, err := late.Erase(t.Context(), call.Principal, call.Call)
 	require.NoError(t, err)
 	require.Equal(t, 2, erased)

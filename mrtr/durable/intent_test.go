@@ -19,6 +19,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -28,8 +29,8 @@ import (
 // An inn drafts a booking, asks for the room, holds it, asks whether that is right, and charges.
 type inn struct {
 	t     testing.TB
-	tools []*tripTool // one for each instance
-	seen  recorder
+	tools []*kit.Trip // one for each instance
+	seen  kit.Recorder
 
 	mu   sync.Mutex
 	done map[string][]string // the idempotency keys of each effect
@@ -37,7 +38,7 @@ type inn struct {
 
 func newInn(t testing.TB, style string, instances int, change func(*mrtr.Options)) *inn {
 	b := &inn{t: t, done: map[string][]string{}}
-	records := shared{store.NewMemory(nil)}
+	records := kit.Shared{Memory: store.NewMemory(nil)}
 	for range instances {
 		o := &mrtr.Options{
 			Durable: durable.In(records, nil), Listener: observe.With(&b.seen),
@@ -49,7 +50,7 @@ func newInn(t testing.TB, style string, instances int, change func(*mrtr.Options
 		if change != nil {
 			change(o)
 		}
-		b.tools = append(b.tools, newTrip(newTripRuntime(t, o), b.style(style), ""))
+		b.tools = append(b.tools, kit.NewTrip(kit.TripRuntime(t, o), b.style(style), ""))
 	}
 	return b
 }
@@ -63,26 +64,26 @@ func (b *inn) does(effect string) func(context.Context, string) (string, error) 
 	}
 }
 
-func (b *inn) style(name string) tripStyle {
+func (b *inn) style(name string) kit.Style {
 	if name == "steps" {
-		var list tripSteps
+		var list kit.Steps
 		do := func(key string) steps.Step[string] {
-			return steps.Do(&list, key, func(ctx context.Context, _ *tripAt, idem string) (string, error) { return b.does(key)(ctx, idem) })
+			return steps.Do(&list, key, func(ctx context.Context, _ *kit.At, idem string) (string, error) { return b.does(key)(ctx, idem) })
 		}
 		do("draft")
-		steps.Always(&list, text("room"))
+		steps.Always(&list, kit.Text("room"))
 		do("hold")
-		steps.Always(&list, text("sure"))
+		steps.Always(&list, kit.Text("sure"))
 		charge := do("charge")
-		list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{charge.Of(at)}, nil })
-		return mustBuild(b.t, &list)
+		list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: charge.Of(at)}, nil })
+		return kit.Build(b.t, &list)
 	}
-	return everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "draft", b.does("draft"))
-		ask(s, text("room"))
-		once(s, "hold", b.does("hold"))
-		ask(s, text("sure"))
-		return tripOut{once(s, "charge", b.does("charge"))}, nil
+	return kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "draft", b.does("draft"))
+		kit.Ask(s, kit.Text("room"))
+		kit.Once(s, "hold", b.does("hold"))
+		kit.Ask(s, kit.Text("sure"))
+		return kit.Out{Plan: kit.Once(s, "charge", b.does("charge"))}, nil
 	})[name]
 }
 
@@ -107,34 +108,34 @@ type guest struct {
 	dates    string // the arguments
 }
 
-func (g *guest) send(state string, answers mcp.InputResponseMap) tripReply {
-	meta := modernMeta()
+func (g *guest) send(state string, answers mcp.InputResponseMap) kit.Reply {
+	meta := kit.ModernMeta()
 	if g.key != "" {
 		meta["idempotencyKey"] = g.key
 	}
-	arguments, _ := json.Marshal(tripIn{g.dates})
+	arguments, _ := json.Marshal(kit.In{Who: g.dates})
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "trip", Arguments: arguments, RequestState: state, InputResponses: answers}}
 	if g.http {
 		req.Extra = &mcp.RequestExtra{Header: http.Header{}}
 	}
 	tool := g.tools[g.sent%len(g.tools)]
 	g.sent++
-	res, out, err := tool.handler(as(context.Background(), g.who), req, tripIn{g.dates})
+	res, out, err := tool.Handler(as(context.Background(), g.who), req, kit.In{Who: g.dates})
 	if err != nil || res == nil || res.InputRequests == nil {
-		return tripReply{plan: out.Plan, err: err}
+		return kit.Reply{Plan: out.Plan, Err: err}
 	}
-	return tripReply{asks: slices.Sorted(maps.Keys(res.InputRequests)), state: res.RequestState}
+	return kit.Reply{Asks: slices.Sorted(maps.Keys(res.InputRequests)), State: res.RequestState}
 }
 
-func (g *guest) begin() tripReply { return g.send("", nil) }
+func (g *guest) begin() kit.Reply { return g.send("", nil) }
 
-func (g *guest) answer(asked tripReply, value string) tripReply {
-	require.Len(g.t, asked.asks, 1, "%v", asked.err)
-	return g.send(asked.state, accepting(asked, value))
+func (g *guest) answer(asked kit.Reply, value string) kit.Reply {
+	require.Len(g.t, asked.Asks, 1, "%v", asked.Err)
+	return g.send(asked.State, kit.Accepting(asked, value))
 }
 
 // plays plays the call from its first request.
-func (g *guest) plays(answers ...string) tripReply {
+func (g *guest) plays(answers ...string) kit.Reply {
 	last := g.begin()
 	for _, value := range answers {
 		last = g.answer(last, value)
@@ -143,7 +144,7 @@ func (g *guest) plays(answers ...string) tripReply {
 }
 
 // resumes plays the whole call again for each answer, as an agent does that resumes from its top.
-func (g *guest) resumes(answers ...string) (last tripReply) {
+func (g *guest) resumes(answers ...string) (last kit.Reply) {
 	for n := range len(answers) + 1 {
 		last = g.plays(answers[:n]...)
 	}
@@ -151,10 +152,10 @@ func (g *guest) resumes(answers ...string) (last tripReply) {
 }
 
 // books requires that the call has ended with a receipt, and returns that.
-func (g *guest) books(r tripReply) string {
-	require.NoError(g.t, r.err)
-	require.NotEmpty(g.t, r.plan, "%v", r.asks)
-	return r.plan
+func (g *guest) books(r kit.Reply) string {
+	require.NoError(g.t, r.Err)
+	require.NotEmpty(g.t, r.Plan, "%v", r.Asks)
+	return r.Plan
 }
 
 var yes = []string{"double", "yes"}
@@ -178,7 +179,7 @@ func TestAReplay(t *testing.T) {
 			for n := range 3 {
 				last := g.plays(yes[:n]...)
 				if n < 2 { // after the end it would be another call
-					require.Equal(b.t, last.asks, g.plays(yes[:n]...).asks)
+					require.Equal(b.t, last.Asks, g.plays(yes[:n]...).Asks)
 				}
 			}
 		}, "1/1/1"},
@@ -198,7 +199,7 @@ func TestAReplay(t *testing.T) {
 			sure := g.answer(room, "double")
 			one := g.books(g.answer(sure, "yes"))
 			require.Equal(b.t, one, g.books(g.answer(sure, "yes")))
-			require.Equal(b.t, sure.asks, g.answer(room, "double").asks)
+			require.Equal(b.t, sure.Asks, g.answer(room, "double").Asks)
 			require.Equal(b.t, one, g.books(g.answer(sure, "yes")))
 		}, "1/1/1"},
 		"two windows, one after the other": {nil, func(b *inn) {
@@ -242,7 +243,7 @@ func TestAReplay(t *testing.T) {
 		"declined, and then again": {nil, func(b *inn) {
 			g := ann(b)
 			room := g.begin()
-			ended(b.t, g.send(room.state, declining(room)).err, mrtr.Declined)
+			kit.Ended(b.t, g.send(room.State, kit.Declining(room)).Err, mrtr.Declined)
 			g.books(g.plays(yes...))
 		}, "2/1/1"},
 		"other arguments": {nil, func(b *inn) {
@@ -282,11 +283,11 @@ func TestAReplay(t *testing.T) {
 			g.key = "1"
 			room := g.begin()
 			sure := g.answer(room, "double")
-			requireCode(b.t, g.answer(room, "single").err, jsonrpc.CodeInvalidParams)
+			kit.Code(b.t, g.answer(room, "single").Err, jsonrpc.CodeInvalidParams)
 			g.dates = "May"
-			refused := requireCode(b.t, g.begin().err, jsonrpc.CodeInvalidParams)
+			refused := kit.Code(b.t, g.begin().Err, jsonrpc.CodeInvalidParams)
 			require.Contains(b.t, refused.Message, "key")
-			require.Len(b.t, b.seen.of(observe.KeyRefused), 1)
+			require.Len(b.t, b.seen.Of(observe.KeyRefused), 1)
 			g.dates = ""
 			g.books(g.answer(sure, "yes"))
 		}, "1/1/1"},
@@ -325,7 +326,7 @@ func TestAReplay(t *testing.T) {
 				if style == "coroutine" && (instances > 1 || strings.HasPrefix(name, "a user who takes")) {
 					continue // its frame is at one instance, for a quarter of an hour
 				}
-				inBubble(t, fmt.Sprintf("%s/%s/%d", name, style, instances), func(t *testing.T) {
+				kit.InBubble(t, fmt.Sprintf("%s/%s/%d", name, style, instances), func(t *testing.T) {
 					b := newInn(t, style, instances, c.options)
 					c.play(b)
 					require.Equal(t, c.did, b.did())
@@ -340,12 +341,12 @@ func TestAReplay(t *testing.T) {
 func TestEqualCallsAreNotMerged(t *testing.T) {
 	for _, style := range []string{"native", "journal", "steps"} {
 		for seed := range uint64(4) {
-			inBubble(t, fmt.Sprintf("%s, seed %d", style, seed), func(t *testing.T) {
+			kit.InBubble(t, fmt.Sprintf("%s, seed %d", style, seed), func(t *testing.T) {
 				b := newInn(t, style, 2, nil)
 				random := rand.New(rand.NewPCG(seed, 1))
 				type window struct {
 					g    *guest
-					at   tripReply
+					at   kit.Reply
 					room string
 				}
 				var open []*window
@@ -354,7 +355,7 @@ func TestEqualCallsAreNotMerged(t *testing.T) {
 					if len(open) < 6 && random.IntN(3) == 0 || len(open) == 0 {
 						g := &guest{inn: b, who: []string{"ann", "bob", "eve"}[random.IntN(3)], sent: random.IntN(2), dates: []string{"", "May"}[random.IntN(2)]}
 						at := g.begin()
-						require.Equal(t, []string{"room"}, at.asks, "%v", at.err)
+						require.Equal(t, []string{"room"}, at.Asks, "%v", at.Err)
 						open = append(open, &window{g, at, []string{"double", "single"}[random.IntN(2)]})
 						continue
 					}
@@ -367,11 +368,11 @@ func TestEqualCallsAreNotMerged(t *testing.T) {
 					next := w.g.answer(w.at, w.room)
 					if random.IntN(4) == 0 { // the answer is lost
 						again := w.g.answer(w.at, w.room)
-						require.Equal(t, next.plan, again.plan)
-						require.Equal(t, next.asks, again.asks)
+						require.Equal(t, next.Plan, again.Plan)
+						require.Equal(t, next.Asks, again.Asks)
 						next = again
 					}
-					if w.at = next; next.asks == nil {
+					if w.at = next; next.Asks == nil {
 						receipt := w.g.books(next)
 						require.False(t, receipts[receipt], "somebody else's booking")
 						receipts[receipt] = true
@@ -399,7 +400,7 @@ func TestEqualCallsAtOnce(t *testing.T) {
 					g := &guest{inn: b, who: "ann", sent: i}
 					for range calls {
 						last := g.begin()
-						for last.asks != nil {
+						for last.Asks != nil {
 							last = g.answer(last, "yes")
 						}
 						receipt := g.books(last)
@@ -420,14 +421,16 @@ func TestEqualCallsAtOnce(t *testing.T) {
 func TestWhatAFirstRoundCosts(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		body func(s *stage)
+		body func(s *kit.Stage)
 		want []string
 	}{
-		{"neither asks nor acts", func(s *stage) {}, nil},
-		{"only asks", func(s *stage) { ask(s, text("q")) }, []string{"create"}},
-		{"only acts", func(s *stage) { once(s, "pay", func(context.Context, string) (string, error) { return "", nil }) }, []string{"create", "update"}},
+		{"neither asks nor acts", func(s *kit.Stage) {}, nil},
+		{"only asks", func(s *kit.Stage) { kit.Ask(s, kit.Text("q")) }, []string{"create"}},
+		{"only acts", func(s *kit.Stage) {
+			kit.Once(s, "pay", func(context.Context, string) (string, error) { return "", nil })
+		}, []string{"create", "update"}},
 	} {
-		for style := range everyStyle(func(*stage, tripIn) (tripOut, error) { return tripOut{}, nil }) {
+		for style := range kit.EveryStyle(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, nil }) {
 			t.Run(c.name+", "+style, func(t *testing.T) {
 				records := newHookedStore()
 				records.scope = store.Machine
@@ -438,11 +441,11 @@ func TestWhatAFirstRoundCosts(t *testing.T) {
 					}
 					return op.Err()
 				})
-				tool := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+				tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 					c.body(s)
-					return tripOut{Plan: "done"}, nil
+					return kit.Out{Plan: "done"}, nil
 				})[style], "")
-				require.NoError(t, tool.begin().err)
+				require.NoError(t, tool.Begin().Err)
 				require.Equal(t, c.want, asked)
 			})
 		}

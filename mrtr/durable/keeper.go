@@ -77,7 +77,6 @@ const (
 	NotRecorded mrtr.EntryKind = "round not recorded"       // it ran, and the store did not take its outcome
 	Joined      mrtr.EntryKind = "call joined"              // the request gets what an equal one began; its Key is that call
 	KeyRefused  mrtr.EntryKind = "key refused"              // its key stands for a call with other arguments
-	Abandoned   mrtr.EntryKind = "call abandoned"           // nobody went on with the call in its time
 	Asked       mrtr.EntryKind = "store asked"              // an operation of the store has ended; its Key names it
 )
 
@@ -90,7 +89,7 @@ type Keeper struct {
 	works    works
 
 	mu    sync.Mutex
-	later map[string]*time.Timer // by the names of turns
+	looks *time.Timer // for outcomes that are due; nil where no handler needs that
 	life  context.Context
 	stop  context.CancelFunc
 }
@@ -124,10 +123,16 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 	case !inProcess && rt.IsEphemeral():
 		return nil, misuse("the store outlives this process, and the key of its states does not: set State.Keys")
 	}
-	k := &Keeper{o: d.o, listener: rt.Listener(), later: map[string]*time.Timer{}}
+	k := &Keeper{o: d.o, listener: rt.Listener()}
 	k.records.store, k.records.patience = watched(d.store, k.listener), d.o.Patience
 	table := claim.Options{
 		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts,
+	}
+	if _, can := d.store.(store.Sweeper); can {
+		table.Sweeper = k.records.store.(store.Sweeper)
+	}
+	if _, can := d.store.(store.Scheduler); can {
+		table.Scheduler = k.records.store.(store.Scheduler)
 	}
 	if d.store.Scope() != store.Process {
 		own, err := rt.Sealer("round_record", recordTTL, min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
@@ -199,30 +204,40 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	return mrtr.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
-// Later implements [mrtr.Keeper]. The turn is claimed as that of a request is, so that of the
-// instances that know of it, and a client that comes in the last moment, one runs it.
-func (k *Keeper) Later(at time.Time, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.life.Err() != nil {
-		return
+// lookEvery is how often a Keeper looks for outcomes that are due, and lookAt how many it reads at
+// a time.
+const (
+	lookEvery = time.Minute
+	lookAt    = 100
+)
+
+// Overdue implements [mrtr.Keeper]. It needs a [store.Scheduler].
+func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) {
+	if k.turns.Scheduler != nil {
+		k.lookLater(look, 0)
 	}
-	k.later[t.Name] = time.AfterFunc(time.Until(at), func() {
-		_, _ = k.Keep(k.life, t, func(ctx context.Context, n mrtr.Notes) mrtr.Outcome {
-			k.tell(ctx, t, mrtr.Entry{Kind: Abandoned})
-			return run(ctx, n)
-		})
-	})
 }
 
-// forget lets go of a turn that somebody has come for.
-func (k *Keeper) forget(name string) {
+// lookLater looks in a while. What others have to look after stands in the way of the rest, so it
+// reads so many more.
+func (k *Keeper) lookLater(look func(ctx context.Context, outcome []byte) (done bool), others int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if timer := k.later[name]; timer != nil {
-		timer.Stop()
-		delete(k.later, name)
+	if k.life.Err() == nil {
+		k.looks = time.AfterFunc(lookEvery, func() { k.lookLater(look, k.look(look, others)) })
 	}
+}
+
+func (k *Keeper) look(look func(ctx context.Context, outcome []byte) (done bool), more int) (others int) {
+	due, _ := k.turns.Overdue(k.life, lookAt+more)
+	for _, turn := range due {
+		if look(k.life, turn.Result) {
+			k.turns.Settle(k.life, turn, time.Now().Add(24*time.Hour))
+		} else {
+			others++
+		}
+	}
+	return others
 }
 
 // Drain implements [mrtr.Service].
@@ -233,9 +248,8 @@ func (k *Keeper) Drain() (empty <-chan struct{}) { return k.works.whenEmpty() }
 func (k *Keeper) Close(until time.Time) error {
 	k.mu.Lock()
 	k.stop()
-	for name, timer := range k.later {
-		timer.Stop()
-		delete(k.later, name)
+	if k.looks != nil {
+		k.looks.Stop()
 	}
 	k.mu.Unlock()
 	k.works.stop(&mrtr.CutOff{Why: "the server shut down while this round ran"})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -86,16 +87,16 @@ func playInstances(t *testing.T, style, end, client, server string) string {
 	here := newBank(end, newMeeting(place))
 	here.paying = func() { one.reach(afterEffect) }
 	there := &bank{ledger: here.ledger, end: end, meet: newMeeting("")}
-	rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(one, nil)})
-	first, other := newTrip(rt, payers(here)[style], ""), newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(two, nil)}), payers(there)[style], "")
+	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(one, nil)})
+	first, other := kit.NewTrip(rt, payers(here)[style], ""), kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(two, nil)}), payers(there)[style], "")
 
-	asked := first.begin()
-	require.NoError(t, asked.err, where)
+	asked := first.Begin()
+	require.NoError(t, asked.Err, where)
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
-	replies := make(chan tripReply, 3)
-	send := func(ctx context.Context, tool *tripTool) {
-		go func() { replies <- tool.round(ctx, "", asked.state, accepting(asked, "yes")) }()
+	replies := make(chan kit.Reply, 3)
+	send := func(ctx context.Context, tool *kit.Trip) {
+		go func() { replies <- tool.Round(ctx, "", asked.State, kit.Accepting(asked, "yes")) }()
 	}
 	sent := 1
 	send(ctx, first)
@@ -140,14 +141,14 @@ func playInstances(t *testing.T, style, end, client, server string) string {
 	}
 	last := settle(t, at, asked, where)
 	answer := fmt.Sprintf("%d %s", here.payments(), answerIn(last))
-	isTrue := func(reply tripReply) {
+	isTrue := func(reply kit.Reply) {
 		t.Helper()
 		require.LessOrEqual(t, here.payments(), 1, where)
 		switch said := answerIn(reply); {
 		case said == "ok" || said == "applied":
 			require.Equal(t, 1, here.payments(), where)
-		case said == "error" && reply.err.Error() != context.Canceled.Error() && !isRetryable(reply.err):
-			require.Zero(t, here.payments(), "%s: %v", where, reply.err)
+		case said == "error" && reply.Err.Error() != context.Canceled.Error() && !isRetryable(reply.Err):
+			require.Zero(t, here.payments(), "%s: %v", where, reply.Err)
 		}
 	}
 	isTrue(last)
@@ -163,14 +164,14 @@ func playInstances(t *testing.T, style, end, client, server string) string {
 }
 
 // settle sends a request until it is told more than to send it again.
-func settle(t *testing.T, tool *tripTool, asked tripReply, where string) (reply tripReply) {
+func settle(t *testing.T, tool *kit.Trip, asked kit.Reply, where string) (reply kit.Reply) {
 	for range 20 {
-		if reply = tool.answer(asked, "yes"); reply.err == nil || !isRetryable(reply.err) {
+		if reply = tool.Answer(asked, "yes"); reply.Err == nil || !isRetryable(reply.Err) {
 			return reply
 		}
 		time.Sleep(5 * time.Second)
 	}
-	require.FailNow(t, "it is stuck", "%s: %v", where, reply.err)
+	require.FailNow(t, "it is stuck", "%s: %v", where, reply.Err)
 	return reply
 }
 

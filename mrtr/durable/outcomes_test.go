@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // hangUpPlaces are where the client leaves, in the round after its answer.
@@ -103,24 +103,24 @@ func (b *ledger) keys() int {
 }
 
 // payers are styles that pay in the round after the question.
-func payers(b *bank) map[string]tripStyle {
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, text("pay"))
+func payers(b *bank) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(s, kit.Text("pay"))
 		b.meet.reach("before the effect")
-		paid, err := mrtr.Once(s.ctx, s.Call, "pay", b.charge)
+		paid, err := mrtr.Once(s.Ctx, s.Call, "pay", b.charge)
 		b.meet.reach("after the effect")
-		return tripOut{Plan: paid}, err
+		return kit.Out{Plan: paid}, err
 	})
-	var list tripSteps
-	steps.Ask(&list, "pay", asks("pay", &deeds{}))
-	steps.Ask(&list, "before", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	var list kit.Steps
+	steps.Ask(&list, "pay", kit.Asks("pay", &kit.Deeds{}))
+	steps.Ask(&list, "before", func(context.Context, *kit.At) (mrtr.Question[string], error) {
 		b.meet.reach("before the effect")
 		return mrtr.Known(""), nil
 	})
-	paid := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return b.charge(ctx, idem) })
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
+	paid := steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return b.charge(ctx, idem) })
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
 		b.meet.reach("after the effect")
-		return tripOut{Plan: paid.Of(at)}, nil
+		return kit.Out{Plan: paid.Of(at)}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	return styles
@@ -140,7 +140,7 @@ func TestOutcomes(t *testing.T) {
 					b, last := playOutcome(t, stored, style, end, client)
 					answer := answerIn(last)
 					fmt.Fprintf(&table, " | %s: %d %s", client, b.payments(), answer)
-					where := fmt.Sprint(stored, style, end, client, last.err)
+					where := fmt.Sprint(stored, style, end, client, last.Err)
 					require.LessOrEqual(t, b.keys(), 1, where)
 					if stored {
 						require.LessOrEqual(t, b.payments(), 1, where)
@@ -162,39 +162,39 @@ func TestOutcomes(t *testing.T) {
 }
 
 // answerIn is a reply in a word.
-func answerIn(reply tripReply) string {
+func answerIn(reply kit.Reply) string {
 	switch {
-	case reply.err == nil:
+	case reply.Err == nil:
 		return "ok"
-	case effectOf(reply.err) != "":
-		return effectOf(reply.err)
+	case kit.EffectOf(reply.Err) != "":
+		return kit.EffectOf(reply.Err)
 	}
 	return "error"
 }
 
-func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, tripReply) {
+func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, kit.Reply) {
 	opts := storeIf(stored)
 	place := client
 	if client == "sends again at once" {
 		place = "in the effect"
 	}
 	b := newBank(end, newMeeting(place))
-	tool := newTrip(newTripRuntime(t, opts), payers(b)[style], "")
-	asked := tool.begin()
+	tool := kit.NewTrip(kit.TripRuntime(t, opts), payers(b)[style], "")
+	asked := tool.Begin()
 	ctx, hangUp := context.WithCancel(t.Context())
 	defer hangUp()
-	first := make(chan tripReply, 1)
-	go func() { first <- tool.round(ctx, "", asked.state, accepting(asked, "yes")) }()
+	first := make(chan kit.Reply, 1)
+	go func() { first <- tool.Round(ctx, "", asked.State, kit.Accepting(asked, "yes")) }()
 	if client == "stays" {
 		<-first
-		return b, tool.answer(asked, "yes")
+		return b, tool.Answer(asked, "yes")
 	}
-	again := make(chan tripReply, 1)
+	again := make(chan kit.Reply, 1)
 	select {
 	case <-b.meet.here:
 		hangUp()
 		if client == "sends again at once" {
-			go func() { again <- tool.answer(asked, "yes") }()
+			go func() { again <- tool.Answer(asked, "yes") }()
 		}
 		close(b.meet.gone)
 	case reply := <-first: // it never came there
@@ -204,7 +204,7 @@ func playOutcome(t *testing.T, stored bool, style, end, client string) (*bank, t
 	if client == "sends again at once" {
 		<-again
 	}
-	return b, tool.answer(asked, "yes")
+	return b, tool.Answer(asked, "yes")
 }
 
 // An effect in doubt is not run again, in the round or in a later one, whatever the style
@@ -225,9 +225,9 @@ func TestDoubtStays(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
 				opts := storeIf(stored)
 				runs := 0
-				tool := newTrip(newTripRuntime(t, opts), mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-					if _, ok := mrtr.Answer(c, text("seat")); !ok {
-						return mrtr.Need(text("seat")), tripOut{}, nil
+				tool := kit.NewTrip(kit.TripRuntime(t, opts), mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
+					if _, ok := mrtr.Answer(c, kit.Text("seat")); !ok {
+						return mrtr.Need(kit.Text("seat")), kit.Out{}, nil
 					}
 					var o mrtr.EffectOptions[struct{}]
 					if name == outOfTime {
@@ -239,54 +239,17 @@ func TestDoubtStays(t *testing.T) {
 						}
 						return struct{}{}, test.err
 					}, &o)
-					if _, ok := mrtr.Answer(c, text("again")); !ok {
-						return mrtr.Need(text("again")), tripOut{}, nil
+					if _, ok := mrtr.Answer(c, kit.Text("again")); !ok {
+						return mrtr.Need(kit.Text("again")), kit.Out{}, nil
 					}
-					return nil, tripOut{}, err
+					return nil, kit.Out{}, err
 				}), "")
-				last := tool.answer(tool.answer(tool.begin(), "window"), "yes")
+				last := tool.Answer(tool.Answer(tool.Begin(), "window"), "yes")
 				require.Equal(t, test.runs, runs)
 				if test.runs == 1 {
-					require.Equal(t, []string{"pay"}, ended(t, last.err, mrtr.OutcomeUnknown).Unknown)
+					require.Equal(t, []string{"pay"}, kit.Ended(t, last.Err, mrtr.OutcomeUnknown).Unknown)
 				}
 			})
 		}
-	}
-}
-
-// A retryable failure leaves nothing behind: the same request pays. A failure before an
-// effect that happened stays, since it decided the way there.
-func TestARetryableFailureLeavesNothingBehind(t *testing.T) {
-	for name, style := range linearStyles {
-		if name == "coroutine" { // it has no handler to go on with
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			var did deeds
-			tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), style(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("seat"))
-				_, refused := mrtr.Once(s.ctx, s.Call, "card-a", func(context.Context, string) (string, error) {
-					if did.note("A") == 1 {
-						return "", errors.New("refused")
-					}
-					return "A", nil
-				})
-				if refused == nil {
-					return tripOut{Plan: "A"}, nil
-				}
-				once(s, "card-b", did.do("B"))
-				mail, err := mrtr.Once(s.ctx, s.Call, "mail", func(context.Context, string) (string, error) {
-					if did.note("mail") == 1 {
-						return "", soonBetter{errors.New("503")}
-					}
-					return "B, mailed", nil
-				})
-				return tripOut{Plan: mail}, err
-			})), "")
-			seat := tool.begin()
-			require.ErrorContains(t, tool.answer(seat, "window").err, "503")
-			require.Equal(t, tripReply{plan: "B, mailed"}, tool.answer(seat, "window"))
-			require.Equal(t, []int{1, 1, 2}, []int{did.count("A"), did.count("B"), did.count("mail")})
-		})
 	}
 }

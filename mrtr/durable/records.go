@@ -102,11 +102,7 @@ func watched(s store.Store, l mrtr.Listener) store.Store {
 	if _, instant := s.(*store.Memory); instant || l == nil {
 		return s
 	}
-	w := &watchedStore{s, l}
-	if sweeper, ok := s.(store.Sweeper); ok {
-		return sweptStore{w, sweeper}
-	}
-	return w
+	return &watchedStore{s, l}
 }
 
 // roundKey is the context key of the *mrtr.Round whose record is asked for.
@@ -156,13 +152,19 @@ func (w *watchedStore) Wait(ctx context.Context, key store.Key, at store.Revisio
 	return store.Wait(ctx, w.Store, key, at)
 }
 
-// sweptStore is a watched store that keeps expired records until somebody removes them.
-type sweptStore struct {
-	*watchedStore
-	sweeper store.Sweeper
+// What follows is called of a store that can do it.
+
+func (w *watchedStore) Sweep(ctx context.Context) (left bool, err error) {
+	defer func(began time.Time) { w.tell(ctx, "sweep", began, err) }(time.Now())
+	return w.Store.(store.Sweeper).Sweep(ctx)
 }
 
-func (s sweptStore) Sweep(ctx context.Context) (left bool, err error) {
-	defer func(began time.Time) { s.tell(ctx, "sweep", began, err) }(time.Now())
-	return s.sweeper.Sweep(ctx)
+func (w *watchedStore) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (now store.Revision, err error) {
+	defer func(began time.Time) { w.tell(ctx, "update", began, err) }(time.Now())
+	return w.Store.(store.Scheduler).Schedule(ctx, key, at, value, ttl, due)
+}
+
+func (w *watchedStore) Due(ctx context.Context, before time.Time, n int) (due []store.Key, err error) {
+	defer func(began time.Time) { w.tell(ctx, "due", began, err) }(time.Now())
+	return w.Store.(store.Scheduler).Due(ctx, before, n)
 }

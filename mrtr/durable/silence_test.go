@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,8 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
-	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -26,39 +25,39 @@ var size = mrtr.Choose("q", "How big?", mrtr.Choices("small", "large")...)
 // silences are the kinds of questions, with the words of their handler after an answer and after
 // silence. Without words for silence, the call ends.
 var silences = map[string]struct {
-	read             func(*stage) string
+	read             func(*kit.Stage) string
 	yes              any
 	answered, silent string
 }{
-	"plain":        {func(s *stage) string { return ask(s, size.Within(deadline)) }, "large", "large", ""},
-	"confirm":      {func(s *stage) string { return fmt.Sprint(ask(s, mrtr.Confirm("q", "Sure?").Within(deadline))) }, true, "true", "false"},
-	"default":      {func(s *stage) string { return ask(s, size.Default("small").Within(deadline)) }, "large", "large", "small"},
-	"late default": {func(s *stage) string { return ask(s, size.Within(deadline).Default("small")) }, "large", "large", "small"},
-	"optional": {func(s *stage) string {
-		if v := ask(s, mrtr.Optional(size.Within(deadline))); v != nil {
+	"plain":        {func(s *kit.Stage) string { return kit.Ask(s, size.Within(deadline)) }, "large", "large", ""},
+	"confirm":      {func(s *kit.Stage) string { return fmt.Sprint(kit.Ask(s, mrtr.Confirm("q", "Sure?").Within(deadline))) }, true, "true", "false"},
+	"default":      {func(s *kit.Stage) string { return kit.Ask(s, size.Default("small").Within(deadline)) }, "large", "large", "small"},
+	"late default": {func(s *kit.Stage) string { return kit.Ask(s, size.Within(deadline).Default("small")) }, "large", "large", "small"},
+	"optional": {func(s *kit.Stage) string {
+		if v := kit.Ask(s, mrtr.Optional(size.Within(deadline))); v != nil {
 			return *v
 		}
 		return "nothing"
 	}, "large", "large", "nothing"},
-	"within an optional": {func(s *stage) string {
-		if v := ask(s, mrtr.Optional(size).Within(deadline)); v != nil {
+	"within an optional": {func(s *kit.Stage) string {
+		if v := kit.Ask(s, mrtr.Optional(size).Within(deadline)); v != nil {
 			return *v
 		}
 		return "nothing"
 	}, "large", "large", "nothing"},
-	"reply": {func(s *stage) string {
-		r := ask(s, mrtr.Reply(size.Within(deadline)))
+	"reply": {func(s *kit.Stage) string {
+		r := kit.Ask(s, mrtr.Reply(size.Within(deadline)))
 		return r.Value + string(r.Reason)
 	}, "large", "large", "unanswered"},
-	"reply with a default": {func(s *stage) string {
-		r := ask(s, mrtr.Reply(size.Default("small").Within(deadline)))
+	"reply with a default": {func(s *kit.Stage) string {
+		r := kit.Ask(s, mrtr.Reply(size.Default("small").Within(deadline)))
 		return r.Value + string(r.Reason)
 	}, "large", "large", "small"},
-	"raw": {func(s *stage) string {
-		return ask(s, mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Sure?"}).Within(deadline)).Action
+	"raw": {func(s *kit.Stage) string {
+		return kit.Ask(s, mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "Sure?"}).Within(deadline)).Action
 	}, nil, "accept", "cancel"},
-	"address": {func(s *stage) string {
-		return fmt.Sprint(ask(s, mrtr.ElicitURL("q", "Go there.", "https://example.com/").Within(deadline)))
+	"address": {func(s *kit.Stage) string {
+		return fmt.Sprint(kit.Ask(s, mrtr.ElicitURL("q", "Go there.", "https://example.com/").Within(deadline)))
 	}, nil, "{}", ""},
 }
 
@@ -91,13 +90,13 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 	require.Len(t, silentWays, 7)
 	cells := 0
 	for kind, k := range silences {
-		for style := range everyStyle(silent(k.read, nil)) {
+		for style := range kit.EveryStyle(silent(k.read, nil)) {
 			for way, w := range silentWays {
 				for _, stored := range []bool{false, true} {
-					if cells++; !tried(cells) {
+					if cells++; !kit.Tried(cells) {
 						continue
 					}
-					inBubble(t, fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
+					kit.InBubble(t, fmt.Sprintf("%s, %s, %s, store %t", kind, style, way, stored), func(t *testing.T) {
 						value := wire.Value(k.yes)
 						if k.yes == nil {
 							value = wire.Accept(map[string]any{})
@@ -114,23 +113,23 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 							if stored {
 								o.Durable = durable.In(store.NewMemory(nil), nil)
 							}
-							rt, seen := newRuntime(t, o)
+							rt, seen := kit.NewRuntime(t, o)
 							effects := 0
-							server := newServer()
+							server := kit.NewServer()
 							manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 							require.NoError(t, err)
 							t.Cleanup(func() { require.NoError(t, manager.Close()) })
-							mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, everyStyle(silent(k.read, &effects))[style], &mrtr.HandlerOptions{Task: taskPolicy}))
-							out, err := connect(t, server, w.client).Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": answer})
+							mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, kit.EveryStyle(silent(k.read, &effects))[style], &mrtr.HandlerOptions{Task: taskPolicy}))
+							out, err := kit.Connect(t, server, w.client).Call(t.Context(), "tool", map[string]any{}, wire.Answers{"*": answer})
 							require.NoError(t, err)
 							if want == "" {
-								failsWith(t, out, `Stopped: "q" was not answered in time.`)
+								kit.FailsWith(t, out, `Stopped: "q" was not answered in time.`)
 								require.Zero(t, effects)
 							} else {
-								said(t, out, want)
+								kit.Said(t, out, want)
 								require.Equal(t, 1, effects)
 							}
-							answers := seen.of(observe.QuestionAnswered)
+							answers := seen.Of(observe.QuestionAnswered)
 							require.Len(t, answers, 1)
 							require.Equal(t, how, answers[0].Answer)
 							time.Sleep(2 * deadline) // until whoever is too late has answered
@@ -143,11 +142,11 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 }
 
 // silent is a handler that asks, and has an effect.
-func silent(read func(*stage) string, effects *int) stageFunc[input, output] {
-	return func(s *stage, _ input) (output, error) {
+func silent(read func(*kit.Stage) string, effects *int) kit.StageFunc[kit.Input, kit.Output] {
+	return func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
 		answer := read(s)
-		once(s, "effect", func(context.Context, string) (int, error) { *effects++; return *effects, nil })
-		return output{answer}, nil
+		kit.Once(s, "effect", func(context.Context, string) (int, error) { *effects++; return *effects, nil })
+		return kit.Output{Said: answer}, nil
 	}
 }
 
@@ -165,39 +164,39 @@ func TestSilenceOverTheSession(t *testing.T) {
 		}, "false"},
 		"longer than a session waits": {size.Default("small").Within(time.Hour).AskOver, "small"},
 	} {
-		inBubble(t, explanation, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, func(ctx context.Context, round *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+		kit.InBubble(t, explanation, func(t *testing.T) {
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeTool(rt, func(ctx context.Context, round *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 				said, err := c.ask(ctx, round.Session())
-				return nil, output{said}, err
-			}, nil), legacyClient)
+				return nil, kit.Output{Said: said}, err
+			}, nil), kit.Legacy)
 			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"q": wire.Silent})
 			require.NoError(t, err)
 			if c.silent == "" {
-				failsWith(t, out, `Stopped: "q" was not answered in time.`)
+				kit.FailsWith(t, out, `Stopped: "q" was not answered in time.`)
 			} else {
-				said(t, out, c.silent)
+				kit.Said(t, out, c.silent)
 			}
-			require.Equal(t, mrtr.HowSilence, seen.of(observe.QuestionAnswered)[0].Answer)
+			require.Equal(t, mrtr.HowSilence, seen.Of(observe.QuestionAnswered)[0].Answer)
 		})
 	}
 }
 
 // confirmedTrip pays after a yes, which has a deadline.
-func confirmedTrip(i *instance, did *deeds) stageFunc[tripIn, tripOut] {
-	return func(s *stage, _ tripIn) (tripOut, error) {
-		if !ask(s, mrtr.Confirm("q", "Pay?").Within(deadline)) {
-			return tripOut{"not paid"}, nil
+func confirmedTrip(i *instance, did *kit.Deeds) kit.StageFunc[kit.In, kit.Out] {
+	return func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		if !kit.Ask(s, mrtr.Confirm("q", "Pay?").Within(deadline)) {
+			return kit.Out{Plan: "not paid"}, nil
 		}
-		paid := once(s, "pay", did.do("paid"))
+		paid := kit.Once(s, "pay", did.Do("paid"))
 		i.passEnd()
-		return tripOut{paid}, nil
+		return kit.Out{Plan: paid}, nil
 	}
 }
 
-func yesToAll(asked tripReply) mcp.InputResponseMap {
+func yesToAll(asked kit.Reply) mcp.InputResponseMap {
 	responses := mcp.InputResponseMap{}
-	for _, key := range asked.asks {
+	for _, key := range asked.Asks {
 		responses[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: true}}
 	}
 	return responses
@@ -207,52 +206,52 @@ func yesToAll(asked tripReply) mcp.InputResponseMap {
 // came to, however its answers would be judged by now; and other answers, and an answer where
 // silence was one, get nothing.
 func TestARepeatIsJudgedAsItsRoundWas(t *testing.T) {
-	paid, not := tripReply{plan: "paid"}, tripReply{plan: "not paid"}
+	paid, not := kit.Reply{Plan: "paid"}, kit.Reply{Plan: "not paid"}
 	for explanation, c := range map[string]struct {
-		first, second func(tripReply) mcp.InputResponseMap
+		first, second func(kit.Reply) mcp.InputResponseMap
 		late          bool // the first
-		gets          tripReply
+		gets          kit.Reply
 		refused       bool
 	}{
 		"yes in time, and again":      {yesToAll, yesToAll, false, paid, false},
-		"no in time, and again":       {declining, declining, false, not, false},
+		"no in time, and again":       {kit.Declining, kit.Declining, false, not, false},
 		"yes in time, then nothing":   {yesToAll, noAnswers, false, paid, true},
-		"yes in time, then no":        {yesToAll, declining, false, paid, true},
+		"yes in time, then no":        {yesToAll, kit.Declining, false, paid, true},
 		"nothing in time, then yes":   {noAnswers, yesToAll, true, not, true},
 		"yes too late, and again":     {yesToAll, yesToAll, true, not, false},
 		"nothing too late, and again": {noAnswers, noAnswers, true, not, false},
-		"no too late, and again":      {declining, declining, true, not, false},
+		"no too late, and again":      {kit.Declining, kit.Declining, true, not, false},
 	} {
-		for style := range everyStyle(confirmedTrip(nil, nil)) {
-			inBubble(t, explanation+", "+style, func(t *testing.T) {
-				s := newSiblings(t, 2, func(_ *testing.T, did *deeds) tripStyle {
-					return everyStyle(confirmedTrip(&instance{}, did))[style]
+		for style := range kit.EveryStyle(confirmedTrip(nil, nil)) {
+			kit.InBubble(t, explanation+", "+style, func(t *testing.T) {
+				s := newSiblings(t, 2, func(_ *testing.T, did *kit.Deeds) kit.Style {
+					return kit.EveryStyle(confirmedTrip(&instance{}, did))[style]
 				})
-				asked := s.tools[0].begin()
-				require.Equal(t, []string{"q"}, asked.asks)
+				asked := s.tools[0].Begin()
+				require.Equal(t, []string{"q"}, asked.Asks)
 				time.Sleep(deadline / 2)
 				if c.late {
 					time.Sleep(deadline)
 				}
 				for _, at := range []int{0, 1} {
-					require.Equal(t, c.gets, s.tools[at].round(t.Context(), "", asked.state, c.first(asked)))
+					require.Equal(t, c.gets, s.tools[at].Round(t.Context(), "", asked.State, c.first(asked)))
 				}
 				time.Sleep(deadline)
 				for _, at := range []int{1, 0} {
-					again := s.tools[at].round(t.Context(), "", asked.state, c.second(asked))
+					again := s.tools[at].Round(t.Context(), "", asked.State, c.second(asked))
 					if c.refused {
 						refusedOtherwise(t, again)
 					} else {
 						require.Equal(t, c.gets, again)
 					}
 				}
-				require.LessOrEqual(t, s.did.count("paid"), 1)
+				require.LessOrEqual(t, s.did.Count("paid"), 1)
 			})
 		}
 	}
 }
 
-func noAnswers(tripReply) mcp.InputResponseMap { return nil }
+func noAnswers(kit.Reply) mcp.InputResponseMap { return nil }
 
 // An answer in time counts, also where the instance stops in the middle, wherever that is, and the
 // repeat that goes on comes after the deadline. Which answers were in time is decided once.
@@ -264,147 +263,59 @@ func TestATakeoverJudgesAsTheRoundDid(t *testing.T) {
 				if late && place == effectNoted { // it has none
 					continue
 				}
-				inBubble(t, fmt.Sprintf("%s, %s, late %t", style, place, late), func(t *testing.T) {
-					var did deeds
+				kit.InBubble(t, fmt.Sprintf("%s, %s, late %t", style, place, late), func(t *testing.T) {
+					var did kit.Deeds
 					memory := store.NewMemory(nil)
-					serve := func(i *instance) *tripTool {
-						return newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)}), everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
+					serve := func(i *instance) *kit.Trip {
+						return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)}), kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 							sure := mrtr.Confirm("q", "Pay?").Within(2 * deadline)
 							need := []mrtr.AnyQuestion{sure, size}
 							if err := s.Await(need...); err != nil {
-								return tripOut{}, err
+								return kit.Out{}, err
 							}
 							yes, _ := mrtr.Answer(s.Call, sure)
 							much, _ := mrtr.Answer(s.Call, size)
 							if !yes {
-								return tripOut{"not paid"}, nil
+								return kit.Out{Plan: "not paid"}, nil
 							}
-							paid := once(s, "pay", did.do("paid"))
+							paid := kit.Once(s, "pay", did.Do("paid"))
 							i.passEnd()
-							return tripOut{paid + " " + much}, nil
+							return kit.Out{Plan: paid + " " + much}, nil
 						})[style], "")
 					}
 					first, second := newInstance(memory, place), newInstance(memory, "")
 					dying, living := serve(first), serve(second)
-					asked := dying.begin()
-					answers := mcp.InputResponseMap{"q": yesToAll(tripReply{asks: []string{"q"}})["q"], "size": accept("size", "all")}
+					asked := dying.Begin()
+					answers := mcp.InputResponseMap{"q": yesToAll(kit.Reply{Asks: []string{"q"}})["q"], "size": kit.Accept("size", "all")}
 					time.Sleep(deadline / 2)
 					if late { // for one of the two
 						time.Sleep(deadline)
 					}
-					own := first.stopsIn(func() tripReply { return dying.round(context.Background(), "", asked.state, answers) })
+					own := first.stopsIn(func() kit.Reply { return dying.Round(context.Background(), "", asked.State, answers) })
 					time.Sleep(3 * deadline)
-					reply := living.round(t.Context(), "", asked.state, answers)
-					require.Len(t, second.events.of(observe.RoundTakenOver), 1)
+					reply := living.Round(t.Context(), "", asked.State, answers)
+					require.Len(t, second.events.Of(observe.RoundTakenOver), 1)
 					first.goOn()
 					woken := <-own
 					if late {
-						ended(t, reply.err, mrtr.Unanswered)
-						require.EqualError(t, woken.err, reply.err.Error())
-						require.Zero(t, did.count("paid"))
+						kit.Ended(t, reply.Err, mrtr.Unanswered)
+						require.EqualError(t, woken.Err, reply.Err.Error())
+						require.Zero(t, did.Count("paid"))
 						return
 					}
-					require.Equal(t, tripReply{plan: "paid all"}, reply)
+					require.Equal(t, kit.Reply{Plan: "paid all"}, reply)
 					require.Equal(t, reply, woken)
-					require.Equal(t, 1, did.count("paid"))
+					require.Equal(t, 1, did.Count("paid"))
 				})
 			}
 		}
 	}
 }
 
-// The deadline of a question is judged by the clock of whichever instance gets the answer. Where
-// others share the keys, the doubt between the clocks is in the user's favour.
-func TestAnAnswerHasTheDoubtBetweenClocks(t *testing.T) {
-	for name, c := range map[string]struct {
-		keys *statecodec.Options
-		skew time.Duration
-	}{
-		"one process": {&statecodec.Options{Ephemeral: true}, 0},
-		"several":     {nil, statecodec.DefaultSkew},
-	} {
-		for explanation, late := range map[string]time.Duration{"in time": -1, "late": 0} {
-			inBubble(t, name+", "+explanation, func(t *testing.T) {
-				tool := newTrip(newTripRuntime(t, &mrtr.Options{State: c.keys}), everyStyle(confirmedTrip(&instance{}, &deeds{}))["journal"], "")
-				asked := tool.begin()
-				began := time.Now()
-				time.Sleep(deadline + c.skew + late*time.Millisecond - time.Since(began))
-				want := map[time.Duration]string{-1: "paid", 0: "not paid"}[late]
-				require.Equal(t, tripReply{plan: want}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
-			})
-		}
-	}
-}
-
-// Over a session an answer counts from when it comes, however long the other questions of its
-// round wait.
-func TestASessionWaitsForEachQuestion(t *testing.T) {
-	first, second := mrtr.Confirm("first", "A?").Within(deadline), mrtr.Confirm("second", "B?")
-	for firstComes, want := range map[time.Duration]string{deadline / 2: "true true", 2 * deadline: "false true"} {
-		synctest.Test(t, func(t *testing.T) {
-			rt, _ := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, func(_ context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
-				a, ok := mrtr.Answer(c, first)
-				b, also := mrtr.Answer(c, second)
-				if !ok || !also {
-					return mrtr.Need(first, second), output{}, nil
-				}
-				return nil, output{fmt.Sprint(a, b)}, nil
-			}, nil), legacyClient)
-			out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{
-				"first": after(firstComes, wire.Value(true)), "second": after(5*deadline, wire.Value(true)),
-			})
-			require.NoError(t, err)
-			said(t, out, want)
-		})
-	}
-}
-
-// Two deadlines in a round: each question has its own.
-func TestEachQuestionHasItsDeadline(t *testing.T) {
-	a, b := mrtr.Confirm("a", "A?").Within(deadline), mrtr.Confirm("b", "B?").Within(3*deadline)
-	handler := func(_ context.Context, c *mrtr.Call, _ tripIn) (*mrtr.IncompleteResult, tripOut, error) {
-		first, ok := mrtr.Answer(c, a)
-		second, also := mrtr.Answer(c, b)
-		if !ok || !also {
-			return mrtr.Need(a, b), tripOut{}, nil
-		}
-		return nil, tripOut{fmt.Sprint(first, second)}, nil
-	}
-	for after, want := range map[time.Duration]string{0: "true true", 2 * deadline: "false true", 4 * deadline: "false false"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newSiblings(t, 2, func(*testing.T, *deeds) tripStyle { return mrtr.Native(handler) })
-			asked := s.tools[0].begin()
-			time.Sleep(after)
-			reply := s.tools[0].round(t.Context(), "", asked.state, yesToAll(asked))
-			require.Equal(t, tripReply{plan: want}, reply)
-			for range 2 {
-				time.Sleep(2 * deadline)
-				require.Equal(t, reply, s.tools[1].round(t.Context(), "", asked.state, yesToAll(asked)))
-			}
-		})
-	}
-}
-
-// The deadline begins when the question is first sent: asking again does not move it.
-func TestAskingAgainKeepsTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tool := serveTrip(t, mrtr.Native(guardedOf(confirmedTrip(&instance{}, &deeds{}))))
-		asked := tool.begin()
-		for range 2 {
-			time.Sleep(deadline / 3)
-			asked = tool.round(t.Context(), "", asked.state, mcp.InputResponseMap{"q": accept("q", "no boolean")})
-			require.Equal(t, []string{"q"}, asked.asks)
-		}
-		time.Sleep(deadline/3 + tool.rt.Skew())
-		require.Equal(t, tripReply{plan: "not paid"}, tool.round(t.Context(), "", asked.state, yesToAll(asked)))
-	})
-}
-
 func TestNobodyAnswersWithinNothing(t *testing.T) {
 	for _, d := range []time.Duration{0, -time.Second, time.Microsecond} {
-		misuse(t, size.Within(d).Err())
+		kit.Misuse(t, size.Within(d).Err())
 	}
 	require.NoError(t, mrtr.Known("x").Within(time.Second).Err())
-	misuse(t, mrtr.Question[string]{}.Within(time.Second).Err())
+	kit.Misuse(t, mrtr.Question[string]{}.Within(time.Second).Err())
 }

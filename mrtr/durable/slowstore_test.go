@@ -3,7 +3,6 @@ package durable_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
-	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -84,111 +83,22 @@ func (s *slowStore) Wait(ctx context.Context, key store.Key, at store.Revision) 
 	return s.Memory.Wait(ctx, key, at)
 }
 
-// A store that is slower than the lease ends a round in -31001 within the patience, or, of
-// a round that has begun, in its result. The client sends the request again all the time:
-// the store is not kept busy by that, and when it is well again the call completes at once,
-// paid once.
-func TestSlowStore(t *testing.T) {
-	const (
-		lease, patience = time.Second, 250 * time.Millisecond
-		slow            = 600 * time.Millisecond
-		lasts           = 30 * time.Second
-		// perRequest bounds the operations of a request, with those that look after its
-		// claim when it is gone.
-		perRequest = 4
-	)
-	places := []string{"from the start", "from the effect on", "after the result"}
-	for _, fault := range []struct {
-		name          string
-		writes, reads time.Duration
-		late          bool
-	}{
-		{"writes", slow, 0, false},
-		{"writes that come late", slow, 0, true},
-		{"reads", 0, slow, false},
-		{"all", slow, slow, false},
-		{"all, and writes come late", slow, slow, true},
-		{"nothing ends", time.Hour, time.Hour, false},
-		{"within the patience", patience - 1, patience - 1, false},
-	} {
-		for _, place := range places {
-			for name := range everyPayer(nil, nil) {
-				inBubble(t, fmt.Sprintf("%s/%s/%s", fault.name, place, name), func(t *testing.T) {
-					s := &slowStore{Memory: store.NewMemory(nil), writes: fault.writes, reads: fault.reads, late: fault.late}
-					paid := 0
-					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: lease})})
-					tool := newTrip(rt, everyPayer(func() {
-						if place == places[1] {
-							s.slow.Store(true)
-						}
-					}, func() { paid++ })[name], "")
-					asked := tool.begin()
-					require.NoError(t, asked.err)
-					if place == places[2] { // nothing is claimed any more
-						require.Equal(t, tripReply{plan: "paid"}, tool.answer(asked, "yes"))
-					}
-					if place != places[1] {
-						s.slow.Store(true)
-					}
-					requests, unknown := int64(0), false
-					for began := time.Now(); time.Since(began) < lasts; {
-						sent := time.Now()
-						reply := tool.answer(asked, "yes")
-						requests++
-						took := time.Since(sent)
-						switch {
-						case reply.err == nil:
-							require.Equal(t, 1, paid)
-						case place == places[1] && effectOf(reply.err) == "unknown": // its record was lost
-							unknown = true
-						default:
-							retryable(t, reply.err, "store_unavailable")
-						}
-						switch {
-						case fault.writes < patience && fault.reads < patience:
-							require.NoError(t, reply.err)
-						case reply.err != nil && place != places[1]:
-							// A request that found a record has had its create refused in time.
-							require.LessOrEqual(t, took, 2*patience)
-						default: // the notes around the effect, and the result
-							require.LessOrEqual(t, took, 6*patience)
-						}
-						time.Sleep(patience)
-					}
-					require.LessOrEqual(t, s.count.Load(), requests*perRequest, "of %d requests", requests)
-					s.slow.Store(false)
-					// A last write that was on its way is done or given up.
-					time.Sleep(slow)
-					began := time.Now()
-					if last := tool.answer(asked, "yes"); !unknown && place != places[1] || last.err == nil {
-						require.Equal(t, tripReply{plan: "paid"}, last)
-					} else {
-						ended(t, last.err, mrtr.OutcomeUnknown)
-					}
-					require.LessOrEqual(t, time.Since(began), 2*lease)
-					require.Equal(t, 1, paid)
-				})
-			}
-		}
-	}
-}
-
 // everyPayer asks, and pays in the next round, in each style: paying runs before the
 // payment, and paid counts it.
-func everyPayer(paying, paid func()) map[string]tripStyle {
+func everyPayer(paying, paid func()) map[string]kit.Style {
 	pay := func(context.Context, string) (string, error) {
 		paying()
 		paid()
 		return "paid", nil
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		ask(s, text("pay"))
-		return tripOut{Plan: once(s, "pay", pay)}, nil
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(s, kit.Text("pay"))
+		return kit.Out{Plan: kit.Once(s, "pay", pay)}, nil
 	})
-	var list tripSteps
-	steps.Always(&list, text("pay"))
-	plan := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) })
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
+	var list kit.Steps
+	steps.Always(&list, kit.Text("pay"))
+	plan := steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return pay(ctx, idem) })
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: plan.Of(at)}, nil })
 	styles["steps"] = list.MustBuild()
 	return styles
 }
@@ -201,70 +111,34 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &slowStore{Memory: store.NewMemory(nil)}
 			goOn := make(chan struct{})
-			serve := func() *tripTool {
-				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
-				return newTrip(rt, everyPayer(func() { <-goOn }, func() {})["native"], "")
+			serve := func() *kit.Trip {
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
+				return kit.NewTrip(rt, everyPayer(func() { <-goOn }, func() {})["native"], "")
 			}
 			one, other := serve(), serve()
-			asked := one.begin()
-			first := underWay(func() tripReply { return one.answer(asked, "yes") })
+			asked := one.Begin()
+			first := kit.UnderWay(func() kit.Reply { return one.Answer(asked, "yes") })
 			synctest.Wait()
 			s.slow.Store(true)
 			if silent {
 				s.reads = time.Hour
 			}
 			began := time.Now()
-			reply := other.answer(asked, "yes")
+			reply := other.Answer(asked, "yes")
 			if silent {
-				retryable(t, reply.err, "store_unavailable")
+				retryable(t, reply.Err, "store_unavailable")
 				require.LessOrEqual(t, time.Since(began), time.Second)
 			} else {
-				retryable(t, reply.err, "in_flight")
+				retryable(t, reply.Err, "in_flight")
 				require.LessOrEqual(t, time.Since(began), wait+time.Second)
 				// It looks at each sign of life, and at the end of each lease.
 				require.LessOrEqual(t, s.count.Load(), int64(5*wait/time.Second+20))
 			}
 			s.slow.Store(false)
 			close(goOn)
-			require.Equal(t, tripReply{plan: "paid"}, <-first)
-			require.Equal(t, tripReply{plan: "paid"}, other.answer(asked, "yes"))
+			require.Equal(t, kit.Reply{Plan: "paid"}, <-first)
+			require.Equal(t, kit.Reply{Plan: "paid"}, other.Answer(asked, "yes"))
 		})
-	}
-}
-
-// A server that shuts down refuses a request whose handler it cannot enter in one
-// sentence, whatever the call has done before, and another instance goes on with the
-// same request. Nothing is undone.
-func TestAShutdownSendsRequestsElsewhere(t *testing.T) {
-	for _, stored := range []bool{false, true} {
-		for _, name := range []string{"journal", "resumable"} {
-			t.Run(fmt.Sprintf("%s/store=%t", name, stored), func(t *testing.T) {
-				var did deeds
-				var seen recorder
-				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					once(s, "hold", did.do("held"))
-					seat := ask(s, text("seat"))
-					once(s, "pay", did.do("paid"))
-					return tripOut{Plan: seat}, nil
-				})[name].OnStop(undo("hold", func() error { did.note("undone"); return nil }))
-				opts := &mrtr.Options{Listener: observe.With(&seen)}
-				if stored {
-					opts.Durable = durable.In(shared{store.NewMemory(nil)}, nil)
-				}
-				rt := newTripRuntime(t, opts)
-				tool := newTrip(rt, style, "")
-				asked := tool.begin()
-				require.NoError(t, rt.Drain(t.Context()))
-				for _, refused := range []error{tool.answer(asked, "window").err, tool.begin().err} {
-					retryable(t, refused, "shutting_down")
-					require.ErrorContains(t, refused, "This server is shutting down and has not begun this request: send it again as it is.")
-				}
-				require.Len(t, seen.of(observe.RoundRefused), 2)
-				require.Empty(t, seen.of(observe.CallStopped), "it goes on")
-				require.Equal(t, tripReply{plan: "window"}, newTrip(newTripRuntime(t, opts), style, "").answer(asked, "window"))
-				require.Equal(t, []int{1, 1, 0}, []int{did.count("held"), did.count("paid"), did.count("undone")})
-			})
-		}
 	}
 }
 
@@ -280,7 +154,7 @@ func TestOperationsOfARound(t *testing.T) {
 	styles := everyPayer(func() {}, func() {})
 	require.Len(t, styles, len(rounds))
 	for name, style := range styles {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			s := &hookedStore{Memory: store.NewMemory(nil), scope: store.Machine}
 			var mu sync.Mutex
 			var done []string
@@ -290,8 +164,8 @@ func TestOperationsOfARound(t *testing.T) {
 				done = append(done, op.name)
 				return nil
 			})
-			tool := newTrip(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), style, "")
-			asked := tool.begin()
+			tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), style, "")
+			asked := tool.Begin()
 			take := func() []string {
 				mu.Lock()
 				defer mu.Unlock()
@@ -301,7 +175,7 @@ func TestOperationsOfARound(t *testing.T) {
 			}
 			take()
 			for _, want := range [][]string{rounds[name], {"create"}, {"create"}} {
-				require.Equal(t, tripReply{plan: "paid"}, tool.round(context.Background(), "", asked.state, accepting(asked, "yes")))
+				require.Equal(t, kit.Reply{Plan: "paid"}, tool.Round(context.Background(), "", asked.State, kit.Accepting(asked, "yes")))
 				require.Equal(t, want, take())
 			}
 		})
@@ -315,10 +189,10 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 	s.scope = store.Machine
 	opts := withStore(s)
 	opts.State = nil // the shared key
-	rt := newTripRuntime(t, opts)
-	tool := &tripTool{handler: mrtr.Tool(rt, mrtr.Native(guardedOf(func(st *stage, _ tripIn) (tripOut, error) {
-		ask(st, text("q"))
-		once(st, "first", func(context.Context, string) (string, error) {
+	rt := kit.TripRuntime(t, opts)
+	tool := &kit.Trip{Handler: mrtr.Tool(rt, mrtr.Native(kit.Guarded(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Ask(st, kit.Text("q"))
+		kit.Once(st, "first", func(context.Context, string) (string, error) {
 			var noted atomic.Bool // that the other begins
 			s.on(func(operation) error {
 				if noted.CompareAndSwap(false, true) {
@@ -328,14 +202,14 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 			})
 			return "", nil
 		})
-		once(st, "second", func(context.Context, string) (string, error) { return "", nil })
-		return tripOut{}, nil
+		kit.Once(st, "second", func(context.Context, string) (string, error) { return "", nil })
+		return kit.Out{}, nil
 	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
-	asked := tool.begin()
-	require.NoError(t, asked.err)
+	asked := tool.Begin()
+	require.NoError(t, asked.Err)
 	const again = "the server cannot remember it now. Send the same request again."
-	require.Equal(t, "This request was not completed: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
-	require.NoError(t, tool.answer(asked, "x").err)
+	require.Equal(t, "This request was not completed: "+again, kit.Code(t, tool.Answer(asked, "x").Err, -31001).Message)
+	require.NoError(t, tool.Answer(asked, "x").Err)
 	s.fail(errors.New("down"))
-	require.Equal(t, "This request was not begun: "+again, requireCode(t, tool.answer(asked, "x").err, -31001).Message)
+	require.Equal(t, "This request was not begun: "+again, kit.Code(t, tool.Answer(asked, "x").Err, -31001).Message)
 }

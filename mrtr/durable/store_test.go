@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
-	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -114,103 +113,55 @@ func TestAStoreThatFailsRefusesTheRound(t *testing.T) {
 		{"it is full", store.ErrFull, "store_full"},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			eachLinear(t, func(t *testing.T, style linearStyle) { // of which a coroutine keeps its frame
-				var did deeds
+			kit.EachLinear(t, func(t *testing.T, style kit.LinearStyle) { // of which a coroutine keeps its frame
+				var did kit.Deeds
 				s := newHookedStore()
 				s.fail(c.fault)
-				tool := newTrip(newTripRuntime(t, withStore(s)), style(holdAndPay(&did)), "")
-				retryable(t, tool.begin().err, c.reason)
+				tool := kit.NewTrip(kit.TripRuntime(t, withStore(s)), style(holdAndPay(&did)), "")
+				retryable(t, tool.Begin().Err, c.reason)
 				s.fail(nil)
-				seat := tool.begin()
+				seat := tool.Begin()
 				s.fail(c.fault)
-				retryable(t, tool.answer(seat, "window").err, c.reason)
-				require.Zero(t, did.count("held"))
+				retryable(t, tool.Answer(seat, "window").Err, c.reason)
+				require.Zero(t, did.Count("held"))
 				s.fail(nil)
-				pay := tool.answer(seat, "window")
-				require.Equal(t, []string{"pay"}, pay.asks)
-				require.Equal(t, tripReply{plan: "window yes"}, tool.answer(pay, "yes"))
-				require.Equal(t, 1, did.count("paid"))
+				pay := tool.Answer(seat, "window")
+				require.Equal(t, []string{"pay"}, pay.Asks)
+				require.Equal(t, kit.Reply{Plan: "window yes"}, tool.Answer(pay, "yes"))
+				require.Equal(t, 1, did.Count("paid"))
 			})
 		})
 	}
 }
 
-// A store that does not answer costs a request its patience and no more.
-func TestAStoreThatHangsIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newHookedStore()
-		var did deeds
-		tool := newTrip(newTripRuntime(t, withStore(s)), linear.Journal(holdAndPay(&did)), "")
-		seat := tool.begin()
-		s.on(func(op operation) error {
-			if op.name == "create" {
-				<-op.Done()
-			}
-			return op.Err()
-		})
-		began := time.Now()
-		retryable(t, tool.answer(seat, "window").err, "store_unavailable")
-		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Zero(t, did.count("held"))
-		s.fail(nil)
-		require.Equal(t, []string{"pay"}, tool.answer(seat, "window").asks)
-	})
-}
-
-// A claim that arrives after its request was refused does not keep the turn from the
-// next one.
-func TestAClaimThatArrivesLateIsDisowned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newHookedStore()
-		var did deeds
-		tool := newTrip(newTripRuntime(t, withStore(s)), mrtr.Native(nativeOf(&did)), "")
-		seat := tool.begin()
-		s.on(func(op operation) error {
-			if op.name != "create" {
-				return nil
-			}
-			time.AfterFunc(100*time.Millisecond, op.do)
-			return errors.New("no answer came")
-		})
-		retryable(t, tool.answer(seat, "window").err, "store_unavailable")
-		s.fail(nil)
-		synctest.Wait()
-		time.Sleep(time.Second)
-		began := time.Now()
-		require.Equal(t, tripReply{plan: "window"}, tool.answer(seat, "window"))
-		require.Less(t, time.Since(began), time.Second, "nobody waits for a lease")
-		require.Equal(t, 1, did.count("paid"))
-	})
-}
-
 // A state of a call that is remembered needs the store it was remembered in.
 func TestAStateNeedsItsStore(t *testing.T) {
-	var did deeds
-	serve := func(s store.Store) *tripTool {
+	var did kit.Deeds
+	serve := func(s store.Store) *kit.Trip {
 		o := &mrtr.Options{}
 		if s != nil {
 			o.Durable = durable.In(s, nil)
 		}
-		return newTrip(newTripRuntime(t, o), mrtr.Native(nativeOf(&did)), "")
+		return kit.NewTrip(kit.TripRuntime(t, o), mrtr.Native(nativeOf(&did)), "")
 	}
-	first := shared{store.NewMemory(nil)}
-	seat := serve(first).begin()
-	badStateOf(t, serve(nil).answer(seat, "window"))
-	badStateOf(t, serve(shared{store.NewMemory(nil)}).answer(seat, "window"))
-	require.Equal(t, tripReply{plan: "window"}, serve(first).answer(seat, "window"), "another instance")
+	first := kit.Shared{Memory: store.NewMemory(nil)}
+	seat := serve(first).Begin()
+	badStateOf(t, serve(nil).Answer(seat, "window"))
+	badStateOf(t, serve(kit.Shared{Memory: store.NewMemory(nil)}).Answer(seat, "window"))
+	require.Equal(t, kit.Reply{Plan: "window"}, serve(first).Answer(seat, "window"), "another instance")
 }
 
-func badStateOf(t *testing.T, reply tripReply) {
+func badStateOf(t *testing.T, reply kit.Reply) {
 	t.Helper()
-	wire := requireCode(t, reply.err, jsonrpc.CodeInvalidParams)
+	wire := kit.Code(t, reply.Err, jsonrpc.CodeInvalidParams)
 	require.Equal(t, jsonrpc.Error{Code: wire.Code, Message: statecodec.Refusal}, *wire)
 }
 
 // nativeOf asks for a seat, and pays.
-func nativeOf(did *deeds) mrtr.GuardedFunc[tripIn, tripOut] {
-	return guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-		seat := ask(s, text("seat"))
-		did.note("paid")
-		return tripOut{Plan: seat}, nil
+func nativeOf(did *kit.Deeds) mrtr.GuardedFunc[kit.In, kit.Out] {
+	return kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		seat := kit.Ask(s, kit.Text("seat"))
+		did.Note("paid")
+		return kit.Out{Plan: seat}, nil
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -37,7 +38,7 @@ type instance struct {
 	stopped chan struct{}
 	thaw    chan struct{}
 	frozen  atomic.Bool
-	events  recorder
+	events  kit.Recorder
 }
 
 func newInstance(s *store.Memory, stopsAt string) *instance {
@@ -65,8 +66,8 @@ func (i *instance) reach(place string) {
 }
 
 // stopsIn sends a request in which the instance stops. Its reply comes when it goes on.
-func (i *instance) stopsIn(send func() tripReply) <-chan tripReply {
-	own := underWay(send)
+func (i *instance) stopsIn(send func() kit.Reply) <-chan kit.Reply {
+	own := kit.UnderWay(send)
 	<-i.stopped
 	return own
 }
@@ -95,33 +96,33 @@ func (i *instance) goOn() {
 var interrupted = map[string]mrtr.Interrupted{"native, again": mrtr.InterruptedAgain, "journal, unknown": mrtr.InterruptedUnknown}
 
 // serve serves a tool that pays in the round after the question, through one effect.
-func (i *instance) serve(t *testing.T, name string, did *deeds, opts *mrtr.EffectOptions[string]) *tripTool {
+func (i *instance) serve(t *testing.T, name string, did *kit.Deeds, opts *mrtr.EffectOptions[string]) *kit.Trip {
 	pay := func(context.Context, string) (string, error) {
 		i.reach(effectBegun)
-		did.note("paid")
+		did.Note("paid")
 		i.reach(afterEffect)
 		return "paid", nil
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		seat := ask(s, text("seat"))
-		paid, err := mrtr.Once(s.ctx, s.Call, "pay", pay, opts)
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		seat := kit.Ask(s, kit.Text("seat"))
+		paid, err := mrtr.Once(s.Ctx, s.Call, "pay", pay, opts)
 		i.passEnd()
-		return tripOut{Plan: seat + " " + paid}, err
+		return kit.Out{Plan: seat + " " + paid}, err
 	})
-	var list tripSteps
-	seat := steps.Always(&list, text("seat"))
-	paid := steps.Do(&list, "pay", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return pay(ctx, idem) }, opts)
-	steps.Ask(&list, "after", func(context.Context, *tripAt) (mrtr.Question[string], error) {
+	var list kit.Steps
+	seat := steps.Always(&list, kit.Text("seat"))
+	paid := steps.Do(&list, "pay", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return pay(ctx, idem) }, opts)
+	steps.Ask(&list, "after", func(context.Context, *kit.At) (mrtr.Question[string], error) {
 		i.passEnd()
 		return mrtr.Known(""), nil
 	})
-	list.End(func(_ context.Context, at *tripAt) (tripOut, error) {
-		return tripOut{Plan: seat.Of(at) + " " + paid.Of(at)}, nil
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+		return kit.Out{Plan: seat.Of(at) + " " + paid.Of(at)}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	style, _, _ := strings.Cut(name, ",")
-	rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
-	return &tripTool{rt: rt, handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Interrupted: interrupted[name]})}
+	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
+	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Interrupted: interrupted[name]})}
 }
 
 // An instance stops in the middle of a round, and the same request reaches another.
@@ -180,135 +181,85 @@ func TestARoundThatIsCutOff(t *testing.T) {
 	}
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		inBubble(t, row.style+" "+row.opts+", "+row.place, func(t *testing.T) {
-			var did deeds
+		kit.InBubble(t, row.style+" "+row.opts+", "+row.place, func(t *testing.T) {
+			var did kit.Deeds
 			opts := map[string]*mrtr.EffectOptions[string]{"": nil, "again": again, "check": {
-				Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil },
+				Check: func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil },
 			}}[row.opts]
 			memory := store.NewMemory(nil)
 			first, second := newInstance(memory, row.place), newInstance(memory, "")
 			dying, living := first.serve(t, row.style, &did, opts), second.serve(t, row.style, &did, opts)
-			seat := dying.begin()
-			own := first.stopsIn(func() tripReply { return dying.answer(seat, "window") })
+			seat := dying.Begin()
+			own := first.stopsIn(func() kit.Reply { return dying.Answer(seat, "window") })
 
 			began := time.Now()
-			reply := living.answer(seat, "window")
+			reply := living.Answer(seat, "window")
 			require.LessOrEqual(t, time.Since(began), 20*time.Second)
-			require.Equal(t, row.effects, did.count("paid"))
+			require.Equal(t, row.effects, did.Count("paid"))
 			switch row.answer {
 			case ok:
-				require.Equal(t, tripReply{plan: "window paid"}, reply)
-				require.Len(t, second.events.of(observe.RoundTakenOver), 1)
+				require.Equal(t, kit.Reply{Plan: "window paid"}, reply)
+				require.Len(t, second.events.Of(observe.RoundTakenOver), 1)
 			case unknown:
-				e := ended(t, reply.err, mrtr.OutcomeUnknown)
+				e := kit.Ended(t, reply.Err, mrtr.OutcomeUnknown)
 				if row.place != afterClaim && interrupted[row.style] != mrtr.InterruptedInherit {
 					require.Equal(t, []string{"pay"}, e.Unknown)
 				}
-				require.Equal(t, "unknown", effectOf(reply.err))
+				require.Equal(t, "unknown", kit.EffectOf(reply.Err))
 			}
 
 			first.goOn()
 			woken := <-own
-			require.Equal(t, row.later, did.count("paid"))
+			require.Equal(t, row.later, did.Count("paid"))
 			if row.answer == ok {
 				require.Equal(t, reply, woken, "it gets what the other one has come to")
 				return
 			}
 			// Nobody knew, and nobody wrote that down: the one that woke up still delivers, unless
 			// the other one had to run to find out.
-			if len(second.events.of(observe.RoundTakenOver)) == 0 {
-				require.Equal(t, tripReply{plan: "window paid"}, woken)
-				require.Equal(t, woken, living.answer(seat, "window"))
+			if len(second.events.Of(observe.RoundTakenOver)) == 0 {
+				require.Equal(t, kit.Reply{Plan: "window paid"}, woken)
+				require.Equal(t, woken, living.Answer(seat, "window"))
 				return
 			}
-			require.Error(t, woken.err)
-			ended(t, living.answer(seat, "window").err, mrtr.OutcomeUnknown, "as before")
-			require.Equal(t, row.later, did.count("paid"))
+			require.Error(t, woken.Err)
+			kit.Ended(t, living.Answer(seat, "window").Err, mrtr.OutcomeUnknown, "as before")
+			require.Equal(t, row.later, did.Count("paid"))
 		})
 	}
-}
-
-// A request that kills each instance is given up.
-func TestARequestThatKillsIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var did deeds
-		memory := store.NewMemory(nil)
-		seat := newInstance(memory, "").serve(t, "journal", &did, nil).begin()
-		var stopped []*instance
-		for range 3 {
-			i := newInstance(memory, afterClaim)
-			tool := i.serve(t, "journal", &did, nil)
-			go tool.answer(seat, "window")
-			<-i.stopped
-			stopped = append(stopped, i)
-		}
-		last := newInstance(memory, "")
-		ended(t, last.serve(t, "journal", &did, nil).answer(seat, "window").err, mrtr.OutcomeUnknown)
-		require.Empty(t, last.events.of(observe.HandlerEntered))
-		for _, i := range stopped {
-			i.goOn()
-		}
-		synctest.Wait()
-		require.Equal(t, 1, did.count("paid"), "the one that holds the round goes on")
-	})
-}
-
-// A holder that works for longer than a lease keeps its claim.
-func TestASlowRoundKeepsItsClaim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		memory := shared{store.NewMemory(nil)}
-		entered := 0
-		serve := func() *tripTool {
-			rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(memory, nil)})
-			return newTrip(rt, mrtr.Native(guardedOf(func(s *stage, _ tripIn) (tripOut, error) {
-				seat := ask(s, text("seat"))
-				entered++
-				time.Sleep(5 * time.Minute)
-				return tripOut{Plan: seat}, nil
-			})), "")
-		}
-		first, second := serve(), serve()
-		seat := first.begin()
-		reply := underWay(func() tripReply { return first.answer(seat, "window") })
-		time.Sleep(2 * time.Minute)
-		retryable(t, second.answer(seat, "window").err, "in_flight")
-		require.Equal(t, tripReply{plan: "window"}, <-reply)
-		require.Equal(t, tripReply{plan: "window"}, second.answer(seat, "window"))
-		require.Equal(t, 1, entered)
-	})
 }
 
 // The engine's own errors are no outcome: whoever comes next goes on at once, and
 // effects that have happened stay.
 func TestARoundThatIsInterruptedIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var did deeds
+		var did kit.Deeds
 		opts := withStore(store.NewMemory(nil))
 		held := make(chan struct{})
-		style := linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-			ctx := s.ctx
-			seat := ask(s, text("seat"))
-			once(s, "hold", did.do("held"))
-			if did.note("runs") == 1 {
+		style := linear.Journal(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			ctx := s.Ctx
+			seat := kit.Ask(s, kit.Text("seat"))
+			kit.Once(s, "hold", did.Do("held"))
+			if did.Note("runs") == 1 {
 				close(held)
 				<-ctx.Done()
-				return tripOut{}, ctx.Err()
+				return kit.Out{}, ctx.Err()
 			}
-			return tripOut{Plan: seat}, nil
+			return kit.Out{Plan: seat}, nil
 		}))
-		tool := &tripTool{handler: mrtr.Tool(newTripRuntime(t, opts), style, &mrtr.HandlerOptions{Cancel: true})}
-		seat := tool.begin()
+		tool := &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, opts), style, &mrtr.HandlerOptions{Cancel: true})}
+		seat := tool.Begin()
 		ctx, hangUp := context.WithCancel(t.Context())
 		go func() {
 			<-held
 			hangUp()
 		}()
-		require.ErrorIs(t, tool.round(ctx, "", seat.state, accepting(seat, "window")).err, context.Canceled)
+		require.ErrorIs(t, tool.Round(ctx, "", seat.State, kit.Accepting(seat, "window")).Err, context.Canceled)
 		began := time.Now()
-		refusedOtherwise(t, tool.answer(seat, "aisle"))
-		require.Equal(t, tripReply{plan: "window"}, tool.answer(seat, "window"))
+		refusedOtherwise(t, tool.Answer(seat, "aisle"))
+		require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(seat, "window"))
 		require.Zero(t, time.Since(began))
-		require.Equal(t, 1, did.count("held"))
+		require.Equal(t, 1, did.Count("held"))
 	})
 }
 
@@ -328,22 +279,22 @@ func TestAnIndeterminateEffectIsChecked(t *testing.T) {
 			"pay: mrtr: nobody knows whether the effect happened. Whether \"pay\" was done is unknown: do not call the tool again without checking.", "unknown"},
 	} {
 		t.Run(c.explanation, func(t *testing.T) {
-			tool := serveTrip(t, linear.Journal(func(ctx context.Context, call *mrtr.Call, _ tripIn) (tripOut, error) {
+			tool := kit.ServeTrip(t, linear.Journal(func(ctx context.Context, call *mrtr.Call, _ kit.In) (kit.Out, error) {
 				plan, err := mrtr.Once(ctx, call, "pay", func(context.Context, string) (string, error) {
 					return "", fmt.Errorf("pay: %w", mrtr.ErrIndeterminate)
 				}, &mrtr.EffectOptions[string]{
 					Check: func(context.Context, string) (string, bool, error) { return "receipt", c.happened, c.check },
 				})
-				return tripOut{Plan: plan}, err
+				return kit.Out{Plan: plan}, err
 			}))
-			reply := tool.begin()
+			reply := tool.Begin()
 			if c.want == "" {
-				require.Equal(t, tripReply{plan: "receipt"}, reply)
+				require.Equal(t, kit.Reply{Plan: "receipt"}, reply)
 				return
 			}
-			require.EqualError(t, reply.err, c.want)
+			require.EqualError(t, reply.Err, c.want)
 			var told interface{ ToolErrorEffect() string }
-			if errors.As(reply.err, &told) {
+			if errors.As(reply.Err, &told) {
 				require.Equal(t, c.effect, told.ToolErrorEffect())
 			} else {
 				require.Empty(t, c.effect)
@@ -352,61 +303,26 @@ func TestAnIndeterminateEffectIsChecked(t *testing.T) {
 	}
 }
 
-// An instance that stops while it undoes a call, or just before, is taken over, and the
-// call is undone once at most.
-func TestOnStopRunsAtMostOnceOverATakeover(t *testing.T) {
-	for _, row := range []struct {
-		place string
-		first int // times undone when the other instance has answered
-	}{
-		{effectBegun, 0}, {afterEffect, 1},
-	} {
-		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "steps": 0, "native": mrtr.InterruptedAgain} {
-			inBubble(t, name+", "+row.place, func(t *testing.T) {
-				memory := store.NewMemory(nil)
-				var did deeds
-				var un deeds
-				instances := [2]*instance{newInstance(memory, row.place), newInstance(memory, "")}
-				var tools [2]*tripTool
-				for n, i := range instances {
-					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
-					tools[n] = &tripTool{handler: mrtr.Tool(rt, undoing(i, &did, &un)[name], &mrtr.HandlerOptions{Interrupted: again})}
-				}
-				asked := tools[0].begin()
-				own := underWay(func() tripReply { return tools[0].round(context.Background(), "", asked.state, declining(asked)) })
-				<-instances[0].stopped
-				reply := tools[1].round(t.Context(), "", asked.state, declining(asked))
-				ended(t, reply.err, mrtr.Declined)
-				require.Equal(t, row.first, un.count("undone"))
-				require.Len(t, instances[1].events.of(observe.RoundTakenOver), 1)
-				instances[0].goOn()
-				ended(t, (<-own).err, mrtr.Declined)
-				require.Equal(t, 1, un.count("undone"))
-			})
-		}
-	}
-}
-
 // undoing is a handler in several styles that does something, asks, and undoes it.
-func undoing(i *instance, did, un *deeds) map[string]tripStyle {
+func undoing(i *instance, did, un *kit.Deeds) map[string]kit.Style {
 	release := func() error {
 		i.reach(effectBegun)
-		un.note("undone")
+		un.Note("undone")
 		i.reach(afterEffect)
 		return nil
 	}
-	styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-		once(s, "reserve", did.do("reserve"))
-		ask(s, text("q"))
-		return tripOut{}, nil
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "reserve", did.Do("reserve"))
+		kit.Ask(s, kit.Text("q"))
+		return kit.Out{}, nil
 	})
-	var list tripSteps
-	steps.Do(&list, "reserve", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return did.do("reserve")(ctx, idem) })
-	steps.Always(&list, text("q"))
-	list.End(func(context.Context, *tripAt) (tripOut, error) { return tripOut{}, nil })
+	var list kit.Steps
+	steps.Do(&list, "reserve", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return did.Do("reserve")(ctx, idem) })
+	steps.Always(&list, kit.Text("q"))
+	list.End(func(context.Context, *kit.At) (kit.Out, error) { return kit.Out{}, nil })
 	styles["steps"] = list.MustBuild()
 	for name, style := range styles {
-		styles[name] = style.OnStop(undo("reserve", release))
+		styles[name] = style.OnStop(kit.UndoWith("reserve", release))
 	}
 	return styles
 }

@@ -55,7 +55,7 @@ func (n *notes) play(run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (
 	}
 	for {
 		o = run(n.w, n)
-		if n.held == nil && o.Token != "" {
+		if n.held == nil && o.Token != "" && !n.t.First.Alone {
 			n.turn.Result, o = n.t.Handler.Write(o)
 			n.take(n.w)
 		}
@@ -83,10 +83,8 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	case err != nil:
 		return n.meet(mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false))
 	case a.Held == nil:
-		n.k.forget(n.t.Name)
 		return n.meet(n.recall(a))
 	}
-	n.k.forget(n.t.Name)
 	if n.turn.Result != nil && len(a.Left) == 0 && !a.TookOver { // which is its record
 		return true
 	}
@@ -193,6 +191,9 @@ func (n *notes) conclude(o mrtr.Outcome) (mrtr.Outcome, error) {
 	b, repeat := n.t.Handler.Write(o)
 	if limit := n.k.o.MaxResult; o.Value != nil && len(b) > limit+recordFrame || len(b) > limit+recordOverhead {
 		b = nil
+	}
+	if !o.Due.At.IsZero() {
+		n.held.Due(o.Due.At, o.Due.Until)
 	}
 	err := n.held.Finish(n.w, b)
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -21,18 +22,18 @@ import (
 func TestADeclineIsNoCancel(t *testing.T) {
 	responses := map[mrtr.Reason]string{mrtr.Declined: "decline", mrtr.Cancelled: "cancel"}
 	for first, action := range responses {
-		tool := newTrip(newTripRuntime(t, withStore(store.NewMemory(nil))), linear.Journal(holdAndPay(&deeds{})), "")
-		seat := tool.begin()
+		tool := kit.NewTrip(kit.TripRuntime(t, withStore(store.NewMemory(nil))), linear.Journal(holdAndPay(&kit.Deeds{})), "")
+		seat := tool.Begin()
 		say := func(action string) error {
-			return tool.round(t.Context(), "", seat.state, mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: action}}).err
+			return tool.Round(t.Context(), "", seat.State, mcp.InputResponseMap{"seat": &mcp.ElicitResult{Action: action}}).Err
 		}
-		ended(t, say(action), first)
+		kit.Ended(t, say(action), first)
 		for _, other := range responses {
 			if other != action {
-				requireCode(t, say(other), jsonrpc.CodeInvalidParams)
+				kit.Code(t, say(other), jsonrpc.CodeInvalidParams)
 			}
 		}
-		ended(t, say(action), first, "as before")
+		kit.Ended(t, say(action), first, "as before")
 	}
 }
 
@@ -42,30 +43,30 @@ func TestARefusedRoundLeavesItsTurnAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		goOn := make(chan struct{})
 		opts := withStore(store.NewMemory(nil), &durable.Options{MaxOrphans: 1})
-		rt := newTripRuntime(t, opts)
-		waits := newTrip(rt, waitsFor(goOn), "")
-		var did deeds
+		rt := kit.TripRuntime(t, opts)
+		waits := kit.NewTrip(rt, waitsFor(goOn), "")
+		var did kit.Deeds
 		failed := false
-		pays := &tripTool{handler: mrtr.Tool(rt, linear.Journal(linearOf(func(s *stage, _ tripIn) (tripOut, error) {
-			ask(s, text("seat"))
-			once(s, "pay", did.do("paid"))
+		pays := &kit.Trip{Handler: mrtr.Tool(rt, linear.Journal(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			kit.Ask(s, kit.Text("seat"))
+			kit.Once(s, "pay", did.Do("paid"))
 			if !failed {
 				failed = true
-				return tripOut{}, soonBetter{errors.New("busy")}
+				return kit.Out{}, soonBetter{errors.New("busy")}
 			}
-			return tripOut{Plan: "paid"}, nil
+			return kit.Out{Plan: "paid"}, nil
 		})), &mrtr.HandlerOptions{Audience: "pays"})}
-		seat := pays.begin()
-		require.ErrorContains(t, pays.answer(seat, "window").err, "busy")
+		seat := pays.Begin()
+		require.ErrorContains(t, pays.Answer(seat, "window").Err, "busy")
 
-		asked := waits.begin()
+		asked := waits.Begin()
 		ctx, hangUp := context.WithTimeout(t.Context(), time.Second)
 		defer hangUp()
-		require.ErrorIs(t, waits.round(ctx, "", asked.state, accepting(asked, "window")).err, context.DeadlineExceeded)
-		requireCode(t, pays.answer(seat, "window").err, -31001)
+		require.ErrorIs(t, waits.Round(ctx, "", asked.State, kit.Accepting(asked, "window")).Err, context.DeadlineExceeded)
+		kit.Code(t, pays.Answer(seat, "window").Err, -31001)
 		close(goOn)
 		synctest.Wait()
-		require.Equal(t, tripReply{plan: "paid"}, pays.answer(seat, "window"))
-		require.Equal(t, 1, did.count("paid"))
+		require.Equal(t, kit.Reply{Plan: "paid"}, pays.Answer(seat, "window"))
+		require.Equal(t, 1, did.Count("paid"))
 	})
 }

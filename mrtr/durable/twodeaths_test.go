@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/store"
@@ -44,33 +45,33 @@ func TestTwoDeaths(t *testing.T) {
 	require.NotEmpty(t, rows)
 	for _, style := range []string{"native, again", "journal", "resumable", "steps"} {
 		for _, row := range rows {
-			inBubble(t, fmt.Sprintf("%s/%s/%s/check=%t", style, row.first, row.second, row.check), func(t *testing.T) {
-				var did deeds
+			kit.InBubble(t, fmt.Sprintf("%s/%s/%s/check=%t", style, row.first, row.second, row.check), func(t *testing.T) {
+				var did kit.Deeds
 				opts := (*mrtr.EffectOptions[string])(nil)
 				if row.check {
-					opts = &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.count("paid") > 0, nil }}
+					opts = &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }}
 				}
 				memory := store.NewMemory(nil)
 				begun := newInstance(memory, "").serve(t, style, &did, opts)
-				asked := begun.ends(t, begun.begin())
-				var woken []chan tripReply
+				asked := begun.Ends(t, begun.Begin())
+				var woken []chan kit.Reply
 				var dead []*instance
 				for _, place := range []string{row.first, row.second} {
-					i, own := newInstance(memory, place), make(chan tripReply, 1)
+					i, own := newInstance(memory, place), make(chan kit.Reply, 1)
 					tool := i.serve(t, style, &did, opts)
-					go func() { own <- tool.answer(asked, "window") }()
+					go func() { own <- tool.Answer(asked, "window") }()
 					<-i.stopped
 					dead, woken = append(dead, i), append(woken, own)
 				}
 				third := newInstance(memory, "")
 				living := third.serve(t, style, &did, opts)
-				reply := living.answer(asked, "window")
-				require.Len(t, third.events.of(observe.RoundTakenOver), 1)
-				require.Equal(t, row.paid, did.count("paid"))
+				reply := living.Answer(asked, "window")
+				require.Len(t, third.events.Of(observe.RoundTakenOver), 1)
+				require.Equal(t, row.paid, did.Count("paid"))
 				if row.answer == ok {
-					require.Equal(t, tripReply{plan: "window paid"}, reply)
+					require.Equal(t, kit.Reply{Plan: "window paid"}, reply)
 				} else {
-					require.Equal(t, []string{"pay"}, ended(t, reply.err, mrtr.OutcomeUnknown).Unknown)
+					require.Equal(t, []string{"pay"}, kit.Ended(t, reply.Err, mrtr.OutcomeUnknown).Unknown)
 				}
 				for n, i := range dead {
 					i.goOn()
@@ -78,9 +79,9 @@ func TestTwoDeaths(t *testing.T) {
 						require.Equal(t, reply, late)
 					}
 				}
-				require.Equal(t, 1, did.count("paid"))
+				require.Equal(t, 1, did.Count("paid"))
 				if row.answer == ok {
-					require.Equal(t, reply, living.answer(asked, "window"))
+					require.Equal(t, reply, living.Answer(asked, "window"))
 				}
 			})
 		}
@@ -92,7 +93,7 @@ func TestTwoDeaths(t *testing.T) {
 // states are those of one turn. A yes to the old words is none to the new ones.
 func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 	for _, name := range []string{"native", "journal", "resumable", "steps"} {
-		inBubble(t, name, func(t *testing.T) {
+		kit.InBubble(t, name, func(t *testing.T) {
 			s := newHookedStore()
 			s.scope = store.Machine
 			price, paid := 10, 0
@@ -101,38 +102,38 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 				paid += price
 				return fmt.Sprint("paid ", price), nil
 			}
-			styles := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-				ask(s, text("seat"))
-				ask(s, pay())
-				return tripOut{Plan: once(s, "charge", charge)}, nil
+			styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("seat"))
+				kit.Ask(s, pay())
+				return kit.Out{Plan: kit.Once(s, "charge", charge)}, nil
 			})
-			var list tripSteps
-			steps.Always(&list, text("seat"))
-			steps.Ask(&list, "pay", func(context.Context, *tripAt) (mrtr.Question[string], error) { return pay(), nil })
-			plan := steps.Do(&list, "charge", func(ctx context.Context, _ *tripAt, idem string) (string, error) { return charge(ctx, idem) })
-			list.End(func(_ context.Context, at *tripAt) (tripOut, error) { return tripOut{Plan: plan.Of(at)}, nil })
+			var list kit.Steps
+			steps.Always(&list, kit.Text("seat"))
+			steps.Ask(&list, "pay", func(context.Context, *kit.At) (mrtr.Question[string], error) { return pay(), nil })
+			plan := steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return charge(ctx, idem) })
+			list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: plan.Of(at)}, nil })
 			styles["steps"] = list.MustBuild()
-			serve := func() *tripTool {
+			serve := func() *kit.Trip {
 				opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
-				return &tripTool{handler: mrtr.Tool(newTripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), styles[name], opts)}
+				return &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), styles[name], opts)}
 			}
 			one, other := serve(), serve()
-			seat := one.begin()
+			seat := one.Begin()
 			s.on(func(op operation) error {
 				if op.name == "update" {
 					return errors.New("no answer came")
 				}
 				return nil
 			})
-			old := one.answer(seat, "window")
-			require.Equal(t, []string{"pay"}, old.asks)
+			old := one.Answer(seat, "window")
+			require.Equal(t, []string{"pay"}, old.Asks)
 			time.Sleep(time.Minute)
 			s.fail(nil)
 			price = 12
-			anew := other.answer(seat, "window")
-			require.Equal(t, []string{"pay"}, anew.asks, "%v", anew.err)
-			require.Equal(t, tripReply{plan: "paid 12"}, other.answer(anew, "yes"))
-			refusedOtherwise(t, other.answer(old, "yes"))
+			anew := other.Answer(seat, "window")
+			require.Equal(t, []string{"pay"}, anew.Asks, "%v", anew.Err)
+			require.Equal(t, kit.Reply{Plan: "paid 12"}, other.Answer(anew, "yes"))
+			refusedOtherwise(t, other.Answer(old, "yes"))
 			require.Equal(t, 12, paid)
 		})
 	}
@@ -152,32 +153,32 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 		"in the second of the two": {true, 1, []string{"pay"}, []string{"hold"}},
 	} {
 		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "native": mrtr.InterruptedAgain} {
-			inBubble(t, name+"/"+cut, func(t *testing.T) {
+			kit.InBubble(t, name+"/"+cut, func(t *testing.T) {
 				memory := store.NewMemory(nil)
-				var did deeds
+				var did kit.Deeds
 				fails, writes := true, atomic.Int32{}
-				style := everyStyle(func(s *stage, _ tripIn) (tripOut, error) {
-					ask(s, text("q"))
+				style := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Ask(s, kit.Text("q"))
 					if c.holds {
-						once(s, "hold", did.do("held"))
+						kit.Once(s, "hold", did.Do("held"))
 					}
-					once(s, "pay", did.do("paid"))
+					kit.Once(s, "pay", did.Do("paid"))
 					if fails {
 						fails = false
-						return tripOut{}, errors.New("the catalogue is down")
+						return kit.Out{}, errors.New("the catalogue is down")
 					}
-					return tripOut{Plan: "paid"}, nil
-				})[name].OnStop(undo("pay", func() error { did.note("refunded"); return nil }))
+					return kit.Out{Plan: "paid"}, nil
+				})[name].OnStop(kit.UndoWith("pay", func() error { did.Note("refunded"); return nil }))
 				if c.holds {
-					style = style.OnStop(undo("hold", func() error { did.note("released"); return nil }))
+					style = style.OnStop(kit.UndoWith("hold", func() error { did.Note("released"); return nil }))
 				}
-				serve := func(i *instance) *tripTool {
-					rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
-					return &tripTool{rt: rt, handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
+				serve := func(i *instance) *kit.Trip {
+					rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
+					return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
 				}
 				dying := newInstance(memory, "")
 				dying.on(func(op operation) error {
-					if did.count("refunded") == 0 || op.name != "update" {
+					if did.Count("refunded") == 0 || op.name != "update" {
 						return nil
 					}
 					if writes.Add(1) <= c.writes {
@@ -186,19 +187,19 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 					return errors.New("cut off")
 				})
 				first := serve(dying)
-				asked := first.begin()
-				require.Error(t, first.answer(asked, "x").err)
-				require.Equal(t, 1, did.count("refunded"))
+				asked := first.Begin()
+				require.Error(t, first.Answer(asked, "x").Err)
+				require.Equal(t, 1, did.Count("refunded"))
 				time.Sleep(time.Minute) // the lease is over
 
 				other := newInstance(memory, "")
-				last := serve(other).answer(asked, "x")
-				e := ended(t, last.err, mrtr.OutcomeUnknown)
+				last := serve(other).Answer(asked, "x")
+				e := kit.Ended(t, last.Err, mrtr.OutcomeUnknown)
 				require.Equal(t, c.undone, e.Undone, "%+v", e)
 				require.Equal(t, c.unknown, e.Unknown, "%+v", e)
-				require.Equal(t, c.holds, did.count("released") == 1)
-				require.Equal(t, 1, did.count("paid"))
-				require.Equal(t, 1, did.count("refunded"))
+				require.Equal(t, c.holds, did.Count("released") == 1)
+				require.Equal(t, 1, did.Count("paid"))
+				require.Equal(t, 1, did.Count("refunded"))
 			})
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -31,14 +32,14 @@ type sour struct{}
 func (sour) MarshalJSON() ([]byte, error) { panic("sour") }
 
 // badlyEnded are handlers whose error or result panics when it is read.
-func badlyEnded() map[string]linear.Func[tripIn, sour] {
-	ending := func(end func() (sour, error)) linear.Func[tripIn, sour] {
-		return linearOf(func(s *stage, _ tripIn) (sour, error) {
-			ask(s, text("q"))
+func badlyEnded() map[string]linear.Func[kit.In, sour] {
+	ending := func(end func() (sour, error)) linear.Func[kit.In, sour] {
+		return kit.Linear(func(s *kit.Stage, _ kit.In) (sour, error) {
+			kit.Ask(s, kit.Text("q"))
 			return end()
 		})
 	}
-	return map[string]linear.Func[tripIn, sour]{
+	return map[string]linear.Func[kit.In, sour]{
 		"an error that is a nil pointer": ending(func() (sour, error) { var none *soldOut; return sour{}, none }),
 		"an error that panics":           ending(func() (sour, error) { return sour{}, moody{} }),
 		"a result that panics":           ending(func() (sour, error) { return sour{}, nil }),
@@ -46,15 +47,15 @@ func badlyEnded() map[string]linear.Func[tripIn, sour] {
 }
 
 // sendSour makes one request of such a handler, as go-sdk would.
-func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.CallToolResult, error) {
+func sendSour(handler mcp.ToolHandlerFor[kit.In, sour], state string) (*mcp.CallToolResult, error) {
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{
-		Meta: modernMeta(),
+		Meta: kit.ModernMeta(),
 		Name: "trip", Arguments: json.RawMessage(`{"who":""}`), RequestState: state,
 	}}
 	if state != "" {
 		req.Params.InputResponses = mcp.InputResponseMap{"q": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"q": "x"}}}
 	}
-	res, _, err := handler(context.Background(), req, tripIn{})
+	res, _, err := handler(context.Background(), req, kit.In{})
 	return res, err
 }
 
@@ -63,10 +64,10 @@ func sendSour(handler mcp.ToolHandlerFor[tripIn, sour], state string) (*mcp.Call
 func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 	for explanation, handler := range badlyEnded() {
 		t.Run(explanation, func(t *testing.T) {
-			shared := shared{store.NewMemory(nil)}
-			var tools [2]mcp.ToolHandlerFor[tripIn, sour]
+			shared := kit.Shared{Memory: store.NewMemory(nil)}
+			var tools [2]mcp.ToolHandlerFor[kit.In, sour]
 			for i := range tools {
-				rt := newTripRuntime(t, &mrtr.Options{Durable: durable.In(shared, nil)})
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(shared, nil)})
 				tools[i] = mrtr.Tool(rt, linear.Resumable(handler), nil)
 			}
 			for _, at := range []int{0, 1} { // where the frame is, and elsewhere
@@ -86,7 +87,7 @@ func TestResultsThatPanicEndTheCallAndNothingElse(t *testing.T) {
 
 // Without a store too, go-sdk gets an error that it can read.
 func TestAnErrorThatIsANilPointerEndsItsCall(t *testing.T) {
-	rt := newTripRuntime(t, nil)
+	rt := kit.TripRuntime(t, nil)
 	handler := mrtr.Tool(rt, linear.Journal(badlyEnded()["an error that is a nil pointer"]), nil)
 	asked, err := sendSour(handler, "")
 	require.NoError(t, err)

@@ -56,22 +56,6 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// A message more, or less, is a difference, and so is one that differs.
-func TestTheTranscriptRule(t *testing.T) {
-	for _, c := range []struct {
-		got    []string
-		broken bool
-	}{
-		{[]string{"one", "two"}, false},
-		{[]string{"one", "three"}, true},
-		{[]string{"one"}, true},
-		{[]string{"one", "two", "two"}, true},
-	} {
-		detail := transcript(trial{saw: &Outcome{Messages: c.got}, reference: &Outcome{Messages: []string{"one", "two"}}})
-		require.Equal(t, c.broken, detail != "", "%v: %s", c.got, detail)
-	}
-}
-
 func TestAlikeRefusesToCompareNothing(t *testing.T) {
 	_, err := Differences(t.Context(), nil, []Contract{greeting("hello")}, nil)
 	require.Error(t, err)

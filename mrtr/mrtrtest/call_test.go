@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -180,21 +179,6 @@ func TestCallOfOneServerTwice(t *testing.T) {
 	}
 }
 
-// The client's user is where a server behind go-sdk's auth middleware finds it.
-func TestCallAsAUser(t *testing.T) {
-	build := serve(func(*mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		return func(ctx context.Context, req *mcp.CallToolRequest, _ trip) (*mcp.CallToolResult, booking, error) {
-			inContext := auth.TokenInfoFromContext(ctx)
-			if req.Extra == nil || req.Extra.TokenInfo == nil || inContext == nil {
-				return nil, booking{Text: "nobody"}, nil
-			}
-			return nil, booking{Text: req.Extra.TokenInfo.UserID + " and " + inContext.UserID}, nil
-		}
-	})
-	require.Contains(t, mrtrtest.Call(t, build, toLisbon(), nil).Text, "nobody")
-	require.Contains(t, mrtrtest.Call(t, build, toLisbon(), &mrtrtest.Options{User: "ada"}).Text, "ada and ada")
-}
-
 // Each instance has a world of its own, and those of a deployment share its key
 // and its values.
 func TestWorldsOfADeployment(t *testing.T) {
@@ -233,27 +217,6 @@ type counter struct {
 
 func (c *counter) next() int    { c.n++; return c.n }
 func (c *counter) Close() error { c.closed(); return nil }
-
-func TestWantEffectsSaysWhereTheyHappened(t *testing.T) {
-	eager := serve(func(w *mrtrtest.World) mcp.ToolHandlerFor[trip, booking] {
-		book := book(func() {})
-		return func(ctx context.Context, req *mcp.CallToolRequest, in trip) (*mcp.CallToolResult, booking, error) {
-			w.Effect("charge") // above the guard
-			return book(ctx, req, in)
-		}
-	})
-	out := mrtrtest.Call(t, eager, toLisbon(mrtrtest.Value("window")), nil)
-	var failed recorder
-	out.WantEffects(&failed, "charge")
-	require.Equal(t, []string{"the effects of a call that made 2 requests\n  want: charge\n  got:  charge (request 1), charge (request 2)"}, failed.errors)
-	failed = recorder{}
-	out.WantEffects(&failed)
-	require.Len(t, failed.errors, 1)
-	require.Contains(t, failed.errors[0], "want: none")
-	failed = recorder{}
-	out.WantEffects(&failed, "charge", "charge")
-	require.Empty(t, failed.errors)
-}
 
 // recorder is a test that fails on purpose.
 type recorder struct {

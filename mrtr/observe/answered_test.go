@@ -13,32 +13,34 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/tasks"
 )
 
 var (
-	deletes = mrtr.Confirm("sure", "Delete it?").Within(deadline)
-	keeps   = mrtr.Choose("keep", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
+	deadline = time.Minute
+	deletes  = mrtr.Confirm("sure", "Delete it?").Within(deadline)
+	keeps    = mrtr.Choose("keep", "Keep a copy?", mrtr.Choices("here", "there")...).Default("here")
 )
 
 // deleters are a tool that asks both questions, in every style.
-func deleters(t *testing.T) map[string]mrtr.Style[input, output] {
-	styles := everyStyle(func(s *stage, _ input) (output, error) {
-		sure := ask(s, deletes)
-		return output{fmt.Sprint(sure, " ", ask(s, keeps))}, nil
+func deleters(t *testing.T) map[string]mrtr.Style[kit.Input, kit.Output] {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		sure := kit.Ask(s, deletes)
+		return kit.Output{Said: fmt.Sprint(sure, " ", kit.Ask(s, keeps))}, nil
 	})
-	var list steps.List[input, output]
+	var list steps.List[kit.Input, kit.Output]
 	sure, keep := steps.Always(&list, deletes), steps.Always(&list, keeps)
-	list.End(func(_ context.Context, at *steps.At[input]) (output, error) {
-		return output{fmt.Sprint(sure.Of(at), " ", keep.Of(at))}, nil
+	list.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) {
+		return kit.Output{Said: fmt.Sprint(sure.Of(at), " ", keep.Of(at))}, nil
 	})
 	styles["steps"] = list.MustBuild()
 	styles["given"] = given.Handler2(
-		given.Always[input](deletes), given.Always[input](keeps),
-		func(_ context.Context, _ *mrtr.Call, _ input, sure bool, keep string) (output, error) {
-			return output{fmt.Sprint(sure, " ", keep)}, nil
+		given.Always[kit.Input](deletes), given.Always[kit.Input](keeps),
+		func(_ context.Context, _ *mrtr.Call, _ kit.Input, sure bool, keep string) (kit.Output, error) {
+			return kit.Output{Said: fmt.Sprint(sure, " ", keep)}, nil
 		})
 	return styles
 }
@@ -68,16 +70,16 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 		"misfit":    {answers: wire.Answers{"sure": wire.InTurn(wire.Value(7), yes), "keep": here}, want: "sure accepted, keep accepted"},
 		"default":   {mute: true, policy: mrtr.UnaskableDefaults, want: "sure not asked, keep default"},
 		"unasked":   {mute: true, want: "sure not asked, keep not asked"},
-		"silence":   {answers: wire.Answers{"sure": after(2*deadline, yes), "keep": here}, want: "sure silence, keep accepted"},
+		"silence":   {answers: wire.Answers{"sure": kit.After(2*deadline, yes), "keep": here}, want: "sure silence, keep accepted"},
 	}
 	cells := 0
 	for way, client := range ways {
 		for style, handler := range deleters(t) {
 			for name, c := range cases {
 				cells++
-				inBubble(t, way+"/"+style+"/"+name, func(t *testing.T) {
-					rt, seen := newRuntime(t, &mrtr.Options{Unaskable: c.policy})
-					server := serveStyle(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})
+				kit.InBubble(t, way+"/"+style+"/"+name, func(t *testing.T) {
+					rt, seen := kit.NewRuntime(t, &mrtr.Options{Unaskable: c.policy})
+					server := kit.ServeStyle(rt, handler, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}})
 					manager, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 					require.NoError(t, err)
 					t.Cleanup(func() { require.NoError(t, manager.Close()) })
@@ -85,11 +87,11 @@ func TestTheObserverHearsHowQuestionsWereAnswered(t *testing.T) {
 					if c.mute {
 						o.Capabilities = wire.Nothing
 					}
-					_, err = connect(t, server, &o).Call(t.Context(), "tool", map[string]any{}, c.answers)
+					_, err = kit.Connect(t, server, &o).Call(t.Context(), "tool", map[string]any{}, c.answers)
 					require.NoError(t, err)
 					time.Sleep(2 * deadline) // until whoever is too late has answered
 					var heard []string
-					for _, e := range seen.of(observe.QuestionAnswered) {
+					for _, e := range seen.Of(observe.QuestionAnswered) {
 						heard = append(heard, e.Question+" "+e.Answer)
 						words := map[string]string{"sure": deletes.Words(), "keep": keeps.Words()}
 						require.Equal(t, words[e.Question], e.Wording)
@@ -119,20 +121,20 @@ func TestTheObserverHearsOfQuestionsOverASession(t *testing.T) {
 		answer wire.Answer
 		want   string
 	}{
-		"yes":     {legacyClient, wire.Value(true), mrtr.HowAccepted},
-		"no":      {legacyClient, wire.InTurn(wire.Value(7), wire.Value(false)), mrtr.HowNo},
-		"decline": {legacyClient, wire.Decline, mrtr.HowDeclined},
-		"mute":    {legacyMute, nil, mrtr.HowNotAsked},
+		"yes":     {kit.Legacy, wire.Value(true), mrtr.HowAccepted},
+		"no":      {kit.Legacy, wire.InTurn(wire.Value(7), wire.Value(false)), mrtr.HowNo},
+		"decline": {kit.Legacy, wire.Decline, mrtr.HowDeclined},
+		"mute":    {kit.LegacyMute, nil, mrtr.HowNotAsked},
 	}
 	for name, c := range asked {
 		t.Run(name, func(t *testing.T) {
-			rt, seen := newRuntime(t, nil)
-			client := connect(t, serveTool(rt, func(ctx context.Context, c *mrtr.Call, _ input) (*mrtr.IncompleteResult, output, error) {
+			rt, seen := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeTool(rt, func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 				sure, err := deletes.AskOver(ctx, c.Session())
-				return nil, output{fmt.Sprint(sure)}, err
+				return nil, kit.Output{Said: fmt.Sprint(sure)}, err
 			}, nil), c.client)
-			call(t, client, wire.Answers{"sure": c.answer})
-			heard := seen.of(observe.QuestionAnswered)
+			kit.Call(t, client, wire.Answers{"sure": c.answer})
+			heard := seen.Of(observe.QuestionAnswered)
 			require.Len(t, heard, 1)
 			require.Equal(t, c.want, heard[0].Answer)
 			require.Equal(t, deletes.Words(), heard[0].Wording)

@@ -122,7 +122,7 @@ var kinds = map[mrtr.EntryKind]Kind{
 	mrtr.Released: FrameReleased, mrtr.GaveUp: CallAbandoned, mrtr.Panicked: CallStopped, mrtr.Hidden: ToolHidden,
 	durable.Claimed: RoundClaimed, durable.TakenOver: RoundTakenOver, durable.Orphaned: RoundOrphaned, durable.Repeated: RoundRepeated,
 	mrtr.Split: CallSplit, durable.Joined: CallJoined, durable.KeyRefused: KeyRefused,
-	durable.Unknown: RoundUnknown, durable.NotRecorded: RoundNotRecorded, durable.Abandoned: CallAbandoned, durable.Asked: StoreAsked,
+	durable.Unknown: RoundUnknown, durable.NotRecorded: RoundNotRecorded, durable.Asked: StoreAsked,
 }
 
 // Heard implements [mrtr.Listener].

@@ -65,8 +65,9 @@ func (s *fickleStore) Update(ctx context.Context, key store.Key, at store.Revisi
 var pay = json.RawMessage(`[{"key":"pay"}]`)
 
 func newTable(t *testing.T, s store.Store) *claim.Table {
+	sweeper, _ := s.(store.Sweeper)
 	table := claim.New(claim.Options{
-		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3,
+		Store: s, Lease: 15 * time.Second, Wait: 20 * time.Second, Patience: 2 * time.Second, MaxAttempts: 3, Sweeper: sweeper,
 	})
 	t.Cleanup(table.Close)
 	return table
@@ -209,42 +210,4 @@ func TestClaimsThatAreLookedAfterAreBounded(t *testing.T) {
 			require.LessOrEqual(t, runtime.NumGoroutine(), before+10) // of other tests too
 		}
 	})
-}
-
-// A turn whose holder died is taken over after about a lease, also where no request
-// waits that long.
-func TestATakeoverTakesAboutALease(t *testing.T) {
-	const lease, wait = 3 * time.Second, time.Second
-	for _, again := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			memory := &fickleStore{Memory: store.NewMemory(nil)}
-			epoch, err := memory.Epoch(t.Context())
-			require.NoError(t, err)
-			serve := func() *claim.Table {
-				return claim.New(claim.Options{Store: memory, Lease: lease, Wait: wait, Patience: time.Second, MaxAttempts: 3})
-			}
-			turn := claim.Turn{Key: store.Key{Epoch: epoch, Name: "turn"}, Fingerprint: "yes", Expires: time.Now().Add(time.Hour), Noted: again, Goes: goes(again)}
-			dies, lives := serve(), serve()
-			defer lives.Close()
-			held, err := dies.Take(t.Context(), turn)
-			require.NoError(t, err)
-			require.NotNil(t, held.Held)
-			time.Sleep(10 * lease) // alive: it renews its claim
-			_, err = lives.Take(t.Context(), turn)
-			require.ErrorIs(t, err, claim.ErrInFlight)
-			dies.Close()
-			began := time.Now()
-			answer, err := lives.Take(t.Context(), turn)
-			for errors.Is(err, claim.ErrInFlight) {
-				answer, err = lives.Take(t.Context(), turn)
-			}
-			require.NoError(t, err)
-			require.Equal(t, again, answer.TookOver)
-			require.Equal(t, !again, answer.Unknown)
-			require.LessOrEqual(t, time.Since(began), lease+wait)
-			if again {
-				require.NoError(t, answer.Held.Finish(t.Context(), nil))
-			}
-		})
-	}
 }

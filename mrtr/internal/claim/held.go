@@ -23,6 +23,7 @@ type Held struct {
 	unsure bool           // a later write may have been done, or may yet be
 	fenced bool           // another request holds the turn
 	ended  bool
+	due    time.Time // for Table.Overdue; zero for a turn that nobody has to look after
 	beat   *time.Timer
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.
@@ -109,6 +110,17 @@ const maxNotes = 3
 
 var errTooSlow = errors.New("the store took longer for a write than half of the lease, again and again")
 
+// Due is called before Finish where somebody has to look after the call, if nobody has gone on with
+// it at a time. Its record lives until another time then.
+func (h *Held) Due(at, until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.due = at
+	if until.After(h.turn.Expires) {
+		h.turn.Expires = until
+	}
+}
+
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
 // already. A result that the store does not take is recorded as not kept.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
@@ -176,7 +188,12 @@ func (h *Held) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.table.Store.Update(ctx, h.turn.Key, h.at, value, ttl)
+	var at store.Revision
+	if scheduler := h.table.Scheduler; scheduler != nil && h.ended && !h.due.IsZero() {
+		at, err = scheduler.Schedule(ctx, h.turn.Key, h.at, value, ttl, h.due)
+	} else {
+		at, err = h.table.Store.Update(ctx, h.turn.Key, h.at, value, ttl)
+	}
 	if err == nil {
 		h.at, h.unsure = at, false
 	}

@@ -119,7 +119,10 @@ func (t *Table) look(ctx context.Context, key store.Key) (r record, at store.Rev
 	return r, at, err
 }
 
-var errOtherRelease = errors.New("the record was written by another release")
+var (
+	errUnreadable   = errors.New("the record does not open")
+	errOtherRelease = fmt.Errorf("%w: it was written by another release", errUnreadable)
+)
 
 // read reads a record and opens it.
 func (t *Table) read(ctx context.Context, key store.Key) (value []byte, at store.Revision, _ error) {
@@ -139,7 +142,7 @@ func (t *Table) open(key store.Key, value []byte) ([]byte, error) {
 	}
 	record, err := t.Sealer.Open(key.Name, value)
 	if err != nil {
-		err = fmt.Errorf("the record does not open: %w", err)
+		err = fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	return record, err
 }
@@ -189,7 +192,7 @@ const (
 
 // sweepSoon has the store swept, unless that is due already.
 func (t *Table) sweepSoon() {
-	if t.sweeper == nil || t.sweepDue.Load() || !t.sweepDue.CompareAndSwap(false, true) {
+	if t.Sweeper == nil || t.sweepDue.Load() || !t.sweepDue.CompareAndSwap(false, true) {
 		return
 	}
 	time.AfterFunc(sweepEvery, func() { t.later(t.sweep) })
@@ -199,7 +202,7 @@ func (t *Table) sweep(ctx context.Context) {
 	t.sweepDue.Store(false) // before it looks: a record that it does not see has it swept again
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	if left, err := t.sweeper.Sweep(ctx); left || err != nil {
+	if left, err := t.Sweeper.Sweep(ctx); left || err != nil {
 		t.sweepSoon()
 	}
 }

@@ -36,6 +36,9 @@ type Options struct {
 	Patience time.Duration
 	// MaxAttempts bounds the runs of one turn that end without a word.
 	MaxAttempts int
+	// Sweeper and Scheduler are those of the Store, nil where it is none.
+	Sweeper   store.Sweeper
+	Scheduler store.Scheduler
 	// Sealer seals the records, so that nobody reads them in the store. Nil where they
 	// do not leave the process.
 	Sealer Sealer
@@ -57,7 +60,6 @@ type Table struct {
 	// then, and cannot be dead, so that it needs no lease and no notes.
 	local    bool
 	seen     sightings
-	sweeper  store.Sweeper // nil where the store drops expired records by itself
 	sweepDue atomic.Bool
 
 	ctx    context.Context
@@ -75,7 +77,6 @@ func New(o Options) *Table {
 	_, t.instant = o.Store.(*store.Memory)
 	t.local = o.Store.Scope() == store.Process
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.sweeper, _ = o.Store.(store.Sweeper)
 	t.sweepSoon() // of an earlier process
 	return t
 }
@@ -275,6 +276,10 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
+		case errors.Is(err, errUnreadable) && h.turn.Over != nil: // nobody can join that call any more
+			return t.takeOver(ctx, h, &record{status: done}, at)
+		case errors.Is(err, errUnreadable) && h.turn.Call != "":
+			return answer, false, nil // it had the same key, and its end is not known
 		case err != nil:
 			return answer, false, err
 		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
@@ -365,6 +370,37 @@ func (t *Table) Standing(ctx context.Context, key store.Key, goes interface{ Goe
 		return Lost, nil, nil
 	}
 	return Running, nil, nil
+}
+
+// Overdue are up to n turns of which the record is due, with their results.
+func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
+	if t.Scheduler == nil {
+		return nil, nil
+	}
+	asking, cancel := t.bounded(ctx)
+	defer cancel()
+	keys, err := t.Scheduler.Due(asking, time.Now(), n)
+	for _, key := range keys {
+		if r, at, err := t.look(ctx, key); err == nil && r.status == done {
+			due = append(due, Overdue{key, r.result, r, at})
+		}
+	}
+	return due, err
+}
+
+// Overdue is a turn of which the record is due.
+type Overdue struct {
+	Key    store.Key
+	Result json.RawMessage
+
+	record record
+	at     store.Revision
+}
+
+// Settle has a record not found by Overdue any more. If that fails it is found again.
+func (t *Table) Settle(ctx context.Context, o Overdue, expires time.Time) {
+	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: expires}, at: o.at, record: o.record}
+	_ = h.update(ctx)
 }
 
 // Extend has the record of a turn that is done live on. Nobody waits for that: a record that is

@@ -1,0 +1,149 @@
+package durable_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// desk serves bookings at several instances over one store.
+type desk struct {
+	t       *testing.T
+	records store.Store
+	style   string
+	did     kit.Deeds
+	un      undone
+	seen    kit.Recorder
+}
+
+const deskTTL = time.Hour
+
+// opens starts an instance.
+func (d *desk) opens() *kit.Trip {
+	rt := kit.TripRuntime(d.t, &mrtr.Options{
+		Durable: durable.In(d.records, nil), Listener: observe.With(&d.seen),
+		State: &statecodec.Options{Keys: []statecodec.Key{kit.SharedKey}, TTL: deskTTL},
+	})
+	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, bookings(&d.did, &d.un)[d.style], &mrtr.HandlerOptions{Name: "trip"})}
+}
+
+// books plays a call to its end.
+func (d *desk) books(tool *kit.Trip, last kit.Reply) {
+	for last.Asks != nil {
+		last = tool.Answer(last, "x")
+		require.NoError(d.t, last.Err)
+	}
+	require.Equal(d.t, "done", last.Plan)
+}
+
+// A call that nobody comes back to is undone once, by whichever instance finds it: never one that
+// went on. The effects are reserve, above the first question, and pay, above the second.
+func TestAnAbandonedCallIsUndone(t *testing.T) {
+	pass := func() { time.Sleep(2 * deskTTL) }
+	first, both := []string{"reserve: abandoned"}, []string{"pay: abandoned", "reserve: abandoned"}
+	for name, c := range map[string]struct {
+		play func(d *desk)
+		un   []string
+	}{
+		"after the first question": {func(d *desk) {
+			d.opens().Begin()
+			pass()
+		}, first},
+		"after the second": {func(d *desk) {
+			tool := d.opens()
+			tool.Answer(tool.Begin(), "x")
+			pass()
+		}, both},
+		"its user comes back": {func(d *desk) {
+			tool := d.opens()
+			asked := tool.Begin()
+			time.Sleep(10 * time.Minute)
+			d.books(tool, asked)
+			pass()
+		}, nil},
+		"its user comes back too late": {func(d *desk) {
+			tool := d.opens()
+			asked := tool.Begin()
+			pass()
+			require.Error(d.t, tool.Answer(asked, "x").Err)
+			pass()
+		}, first},
+		"the call is begun anew": {func(d *desk) {
+			tool := d.opens()
+			tool.Begin()
+			pass()
+			d.books(tool, tool.Begin())
+			pass()
+		}, first},
+		"its instance has died": {func(d *desk) {
+			d.opens()
+			dies := d.opens()
+			dies.Ends(d.t, dies.Begin())
+			pass()
+		}, first},
+		"all have died, and are there again": {func(d *desk) {
+			dies := d.opens()
+			dies.Ends(d.t, dies.Begin())
+			time.Sleep(12 * time.Hour)
+			d.opens()
+			pass()
+		}, first},
+		"it went on, and then all were down": {func(d *desk) {
+			tool := d.opens()
+			d.books(tool, tool.Begin())
+			require.NoError(d.t, tool.Runtime.Close())
+			time.Sleep(12 * time.Hour)
+			d.opens()
+			pass()
+		}, nil},
+		"one of two windows is closed": {func(d *desk) {
+			tool := d.opens()
+			tool.Begin()
+			d.books(tool, tool.Begin())
+			pass()
+		}, nil},
+	} {
+		for style := range bookings(nil, nil) {
+			kit.InBubble(t, fmt.Sprintf("%s/%s", name, style), func(t *testing.T) {
+				d := &desk{t: t, records: kit.Shared{Memory: store.NewMemory(nil)}, style: style}
+				c.play(d)
+				require.Equal(t, c.un, d.un.all())
+				require.Len(t, d.seen.Of(observe.EffectUndone), len(c.un))
+				if len(c.un) > 0 {
+					told := d.seen.Of(observe.CallAbandoned)
+					require.NotEmpty(t, told)
+					require.True(t, told[0].HasEffects)
+				}
+			})
+		}
+	}
+}
+
+// A branch that splits off has effects of its own, and each call is undone by itself.
+func TestACallThatWasSplitOffIsUndoneByItself(t *testing.T) {
+	for _, style := range innStyles {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var un undone
+			b := newInn(t, style, 1, nil)
+			b.tools[0].Handler = mrtr.Tool(b.tools[0].Runtime, b.style(style).OnStop(un.of("draft"), un.of("hold")), &mrtr.HandlerOptions{Name: "trip"})
+			g := &guest{inn: b, who: "ann"}
+			one, two := g.begin(), g.begin()
+			first, second := g.answer(one, "double"), g.answer(two, "single")
+			require.Equal(t, "2/2/0", b.did())
+			require.Equal(t, []string{"sure"}, first.Asks)
+			g.books(g.answer(second, "yes"))
+			time.Sleep(2 * statecodec.DefaultTTL)
+			require.Len(t, un.all(), 2, "of the call that nobody ended")
+			require.Equal(t, "2/2/1", b.did())
+		})
+	}
+}
