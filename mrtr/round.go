@@ -203,11 +203,15 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 
 // end ends the call with an error, or frees the round for the next request.
 func (r *round) end(ctx context.Context, err error) Outcome {
-	if given := r.isGiven(); given != nil {
+	switch given := r.isGiven(); {
+	case given == nil:
+		err = safeError(err)
+	case reasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // whoever comes next finds out no more
+		err = given
+	default:
 		r.leave(false)
 		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.Left()}
 	}
-	err = safeError(err)
 	if why := r.cutOff(ctx, err); why != "" {
 		o := r.cutShort(why)
 		if o.Free {
