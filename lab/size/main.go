@@ -31,7 +31,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 15_605},
+	{"mrtr", 14_950, 15_701},
 	{"mrtr/mrtrtest", 1500, 770},
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
@@ -55,7 +55,7 @@ var rooms = []room{
 // The tree as a whole.
 const (
 	code  = 73_900
-	tests = 55_846
+	tests = 55_942
 	files = 978
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 590
