@@ -57,6 +57,7 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	stock := f.Bool("stock-front", false, "with -http: let go-sdk's HTTP layer serve every request, for comparison")
 	withLandmine := f.Bool("landmine", false, "also serve the landmines B and N, which audit twice")
 	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
+	defaults := f.Bool("defaults", false, "go on with a question's default for clients that cannot be asked it")
 	var proof fixture
 	proof.define(f)
 	if _, err := c.parse(f, args, t); err != nil {
@@ -80,6 +81,9 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opts := &mrtr.Options{Listener: observe.With(log), State: proof.state()}
+	if *defaults {
+		opts.Unaskable = mrtr.UnaskableDefaults
+	}
 	if *remember != "" {
 		opts.Durable = durable.In(store.NewMemory(nil), nil)
 	}

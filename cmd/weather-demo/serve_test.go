@@ -30,6 +30,20 @@ func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
+// With -defaults a client that cannot be asked gets the default, in both eras.
+func TestServeUsesDefaults(t *testing.T) {
+	s := serveHTTPOnAnyPort(t, nil, "-defaults")
+	for _, version := range []string{wire.Modern, wire.Legacy} {
+		client := s.client(&wire.Options{Version: version, Capabilities: wire.Nothing})
+		out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Lisbon"}, nil)
+		require.NoError(t, err)
+		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
+		require.Empty(t, out.Questions)
+		require.NoError(t, client.Close())
+	}
+	s.stops(syscall.SIGTERM)
+}
+
 // With a store a retry that is sent again gets its result, and writes no audit line.
 func TestServeRemembersRounds(t *testing.T) {
 	for _, c := range []struct {
