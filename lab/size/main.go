@@ -56,10 +56,10 @@ var rooms = []room{
 // The tree as a whole.
 const (
 	code  = 74_800
-	tests = 62_500
+	tests = 62_530
 	files = 985
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 588
+	filesOfRoot = 589
 )
 
 func main() {
