@@ -179,9 +179,10 @@ func TestInvariantForLegacyClients(t *testing.T) {
 	mrtrtest.Alike(t, contract.OrderStyles(), contract.LegacyOrderContracts(), contract.Legacy)
 }
 
-// A modern client that lacks a capability gets a JSON-RPC error that names it.
+// A modern client that lacks a capability gets a JSON-RPC error that names it, with the tool and
+// the question.
 func TestInvariantOfAMissingCapability(t *testing.T) {
-	missing := mrtrtest.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
+	missing := mrtrtest.Ending{ProtocolError: `{"code":-32021,"message":"Missing required client capability: \"weather\" asks \"units\"","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}`}
 	mrtrtest.Alike(t, contract.AllStyles(), contract.Refusals(missing), contract.SilentModern)
 }
 

@@ -89,7 +89,7 @@ func Example_clients() {
 	//   client_cannot_be_asked, expected true:
 	//     This client cannot be asked for "place": it lacks protocol revision 2026-07-28.
 	// A modern client does not declare the capability.
-	//   protocol error -32021: Missing required client capability {"requiredCapabilities":{"elicitation":{"form":{}}}}
+	//   protocol error -32021: Missing required client capability: "weather" asks "units" {"requiredCapabilities":{"elicitation":{"form":{}}}}
 	// The state was forged.
 	//   protocol error -32602: Invalid or expired requestState
 	// The state belongs to a call with other arguments.

@@ -215,7 +215,7 @@ func ExampleHandlerOptions() {
 	_, _, err = handler(context.Background(), mute, lookup{})
 	fmt.Println(err)
 	// Output:
-	// Missing required client capability
+	// Missing required client capability: "weather" asks "units"
 }
 
 // Stats counts the handlers that this process holds.

@@ -3,6 +3,7 @@ package mrtr
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -86,7 +87,7 @@ func (l *ledger) gate(s *spec) (standIn json.RawMessage, _ error) {
 	case s.lenient:
 		return s.outcome(notAsked), nil
 	case client.Era == era.Modern:
-		return nil, callerror.Lacks(capability.Wire())
+		return nil, callerror.Lacks(capability.Wire(), fmt.Sprintf(": %q asks %q", l.ex.name, s.key))
 	case asks:
 		return nil, cannotBeAsked(s.key, capability.String())
 	case client.Era == era.Legacy:

@@ -60,13 +60,14 @@ func OtherArguments() *jsonrpc.Error {
 const TasksExtension = "io.modelcontextprotocol/tasks"
 
 // NeedsTasks refuses a request of a client that does not declare the tasks extension.
-func NeedsTasks() *jsonrpc.Error { return Lacks(`{"extensions":{"` + TasksExtension + `":{}}}`) }
+func NeedsTasks() *jsonrpc.Error { return Lacks(`{"extensions":{"`+TasksExtension+`":{}}}`, "") }
 
-// Lacks tells a modern client which capabilities it would have to declare, as a JSON object.
-// go-sdk's own type for the data always adds a roots member.
-func Lacks(required string) *jsonrpc.Error {
+// Lacks tells a modern client which capabilities it would have to declare, as a JSON object, and
+// what for: many show their model the message alone. go-sdk's own type for the data always adds a
+// roots member.
+func Lacks(required, whatFor string) *jsonrpc.Error {
 	return &jsonrpc.Error{
-		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability",
+		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "Missing required client capability" + whatFor,
 		Data: json.RawMessage(`{"requiredCapabilities":` + required + `}`),
 	}
 }

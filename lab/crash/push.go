@@ -47,7 +47,7 @@ type pusher struct {
 }
 
 func newPusher(t *testing.T, s store.Store, key statecodec.Key, ledger fleet.Ledger) pusher {
-	rt := fleet.Must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: durable.In(s, &remember)}))(t)
+	rt := fleet.Must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: durable.In(s, nil)}))(t)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	server, row := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil), fleet.Find("journal")
 	row.Opts.Task.AtOnce = true
