@@ -52,13 +52,15 @@ func TestTheScreenOfStyles(t *testing.T) {
 	require.True(t, found)
 	screen = screen[strings.Index(screen, "|"):]
 	lines := strings.Split(screen[:strings.Index(screen, "\n\n")], "\n")
-	require.Equal(t, strings.Count(page, "\n|"), len(lines), "every table is this one")
 	cells := func(line string) []string { return strings.Split(strings.Trim(line, "| "), " | ") }
 	require.Equal(t, []string{"style", "you write", "the engine", "hidden re-entry", "held", "asks a legacy client", "it breaks"}, cells(lines[0]))
 	described, counted := map[string]bool{}, 0
 	for _, line := range lines[2:] {
 		row := cells(line)
 		require.Len(t, row, 7, line)
+		if row[0] == "B, `await`" { // it is there to be compared with A, and has no section
+			continue
+		}
 		described[row[0]] = true
 		require.Contains(t, page, "\n### "+row[0]+"\n")
 		for _, o := range weather.Styles() {

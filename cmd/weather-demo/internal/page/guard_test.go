@@ -32,6 +32,7 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		{"GET", "/demo/unknown/events?after=0", nil, 404, "no such bench"},
 		{"GET", bench + "/c/ws", nil, 404, "no such instance"},
 		{"GET", bench + "/a/ws?store=off", nil, 400, "no store is the default"},
+		{"GET", bench + "/a/ws?key=mine", nil, 400, "a key of the visitor's"},
 		{"GET", bench + "/a/ws?life=9h", nil, 400, "a life that nobody offers"},
 	}
 	require.NotEmpty(t, cases)

@@ -36,12 +36,33 @@ func TestEveryStyleIsServedAndItsChargeIsFound(t *testing.T) {
 				continue
 			}
 			charges++
+			require.NotEmpty(t, e.Call, "a charge belongs to its call")
 			h := st.Handlers[0]
 			require.Equal(t, path.Base(h.Path), e.File, st.Name)
 			require.Contains(t, h.Lines[e.Line-h.From], "card.Charge(place", "line %d of %s", e.Line, h.Path)
 			require.Contains(t, kindsOf(h)[e.Line], "effect", "the page knows line %d of %s as the effect", e.Line, h.Path)
 		}
 		require.NotZero(t, charges, st.Name)
+	}
+}
+
+func TestASocketWithAnotherKeyRefusesAState(t *testing.T) {
+	s := serve(t)
+	bench := s.bench()
+	request := lisbon("weather_native")
+	asked, err := s.dial(bench, "/a/ws").Send(t.Context(), request)
+	require.NoError(t, err)
+	request.State = asked.State
+	request.Responses, err = metric.Responses(asked.Asks)
+	require.NoError(t, err)
+	for query, code := range map[string]int64{"": 0, "?key=other": -32602} {
+		reply, err := s.dial(bench, "/b/ws"+query).Send(t.Context(), request)
+		require.NoError(t, err)
+		if code == 0 {
+			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+		} else {
+			require.Equal(t, code, reply.Error.Code)
+		}
 	}
 }
 

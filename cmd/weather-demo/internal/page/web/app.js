@@ -23,7 +23,7 @@ class App {
 		this.#connect();
 	}
 
-	// style is one without a charge where there is none with it.
+	// style is the one of this name that charges in its last round, or early, or the only one.
 	style(name, late = false) {
 		const all = this.styles.filter((s) => s.name === name);
 		return all.find((s) => s.late === late) ?? all[0];
@@ -54,7 +54,8 @@ class App {
 		if (step) this.views.play.take(step - 1);
 		document.title = `${step ? tour[step - 1].title : titles[this.view]} · weather-demo`;
 		document.body.className = this.view;
-		this.draw();
+		this.draw(true);
+		this.root.querySelector("[aria-current=step]")?.scrollIntoView({ inline: "center" }); // in the strip of a phone
 		this.open();
 		scrollTo(0, 0);
 	}
@@ -111,7 +112,10 @@ class App {
 	// focus moves the focus once the page is drawn.
 	focus(selector) {
 		this.draw(true);
-		this.root.querySelector(selector)?.focus({ preventScroll: true });
+		const found = this.root.querySelector(selector);
+		found?.focus({ preventScroll: true });
+		// On a phone the caption and the buttons stay, and the question comes between them.
+		if (innerWidth <= 760) found?.scrollIntoView({ block: "center" });
 	}
 
 	draw(now) {

@@ -229,7 +229,7 @@ export class Play {
 		const { facts } = stage.story;
 		const killable = phase === "asked" && this.app.bench && !this.current.bench.killed.has(facts.asker) ? facts.asker : null;
 		const { goal, todo } = words.tour[this.step] ?? {};
-		const left = ["asked", "unanswered"].includes(phase) && !facts[goal] && todo;
+		const left = phase === "asked" && !facts[goal] && todo;
 		return [
 			h("section.client-land", { key: "client", tabindex: -1, "aria-label": "Your client" }, h("p.land-title", "Your client"), this.#phases[phase]()),
 			stage.wire(width, { killable, kill: (i) => this.#kill(i), todo: left }),
