@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -14,16 +15,16 @@ import (
 // it, and the next equal request is meant as another call.
 func TestAReplayAfterACrashInAnEffect(t *testing.T) {
 	for _, style := range []string{"native", "native, again", "journal", "resumable", "steps", "coroutine"} {
-		inBubble(t, style, func(t *testing.T) {
-			var did deeds
+		kit.InBubble(t, style, func(t *testing.T) {
+			var did kit.Deeds
 			memory := store.NewMemory(nil)
 			first, second := newInstance(memory, afterEffect), newInstance(memory, "")
 			dying, living := first.serve(t, style, &did, nil), second.serve(t, style, &did, nil)
-			own := first.stopsIn(func() tripReply { return dying.answer(dying.begin(), "window") })
-			ended(t, living.answer(living.begin(), "window").err, mrtr.OutcomeUnknown)
-			require.Equal(t, 1, did.count("paid"))
-			require.Equal(t, tripReply{plan: "window paid"}, living.answer(living.begin(), "window"))
-			require.Equal(t, 2, did.count("paid"))
+			own := first.stopsIn(func() kit.Reply { return dying.Answer(dying.Begin(), "window") })
+			kit.Ended(t, living.Answer(living.Begin(), "window").Err, mrtr.OutcomeUnknown)
+			require.Equal(t, 1, did.Count("paid"))
+			require.Equal(t, kit.Reply{Plan: "window paid"}, living.Answer(living.Begin(), "window"))
+			require.Equal(t, 2, did.Count("paid"))
 			first.goOn()
 			<-own
 		})
