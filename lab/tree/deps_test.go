@@ -96,6 +96,7 @@ var importStair = []struct {
 	{"mrtr/mrtrtest", []string{gosdk, "internal/stack", "internal/wire", "store"}, "it tests any go-sdk server, ours or not, and has a store for those that remember"},
 
 	{"mrtr/internal/kit", []string{gosdk, testify, "internal/rendezvous", "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the tests of the engine, its styles and its keepers share it, and nothing else does"},
+	{"internal/replay", []string{gosdk, testify, "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the same contracts hold in memory and over every backend"},
 
 	// Mains, and folders that hold tests alone.
 	{".", nil, "it is documentation and tests"},
