@@ -18,16 +18,16 @@ import (
 )
 
 // The weather tool is written in nine styles. To a client they are one tool: the same
-// questions, the same report, and one line in the audit for a completed call.
+// questions, the same report, and one charge for a completed call.
 func TestInvariant(t *testing.T) {
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	audits := map[string]*options.Audit{}
+	cards := map[string]*options.Card{}
 	for _, style := range options.All {
-		audits[style.Name] = &options.Audit{}
-		mcp.AddTool(server, &mcp.Tool{Name: style.Name}, style.New(rt, audits[style.Name]))
+		cards[style.Name] = &options.Card{}
+		mcp.AddTool(server, &mcp.Tool{Name: style.Name}, style.New(rt, cards[style.Name]))
 	}
 	var asked []string
 	user := func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -49,7 +49,7 @@ func TestInvariant(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"Which Springfield?", "Which units?"}, asked, style.Name)
 		require.Equal(t, "Weather in Springfield, Missouri: 70°F, sunny.", result.Content[0].(*mcp.TextContent).Text, style.Name)
-		require.Equal(t, []string{"looked up Springfield, Missouri"}, audits[style.Name].Lines(), style.Name)
+		require.Equal(t, []string{"charged the card for Springfield, Missouri"}, cards[style.Name].Charges(), style.Name)
 	}
 }
 
@@ -71,7 +71,7 @@ func connect(t *testing.T, server *mcp.Server, opts *mcp.ClientOptions) *mcp.Cli
 func TestInvariantOfEveryContract(t *testing.T) {
 	require.Len(t, contract.AllStyles(), len(options.All))
 	for _, s := range contract.AllStyles() {
-		require.Contains(t, contract.AuditsEarly, s.Name, "where does it audit?")
+		require.Contains(t, contract.ChargesEarly, s.Name, "where does it charge?")
 	}
 	require.Len(t, contract.OwnStyles(), 2)
 	mrtrtest.Alike(t, append(contract.AllStyles(), contract.OwnStyles()...), contract.ModernContracts(), contract.OneInstance)
@@ -98,7 +98,7 @@ func TestInvariantOfTasksAcrossInstances(t *testing.T) {
 	var styles []mrtrtest.Subject
 	for _, o := range options.All {
 		if o.Name != "coroutine" {
-			styles = append(styles, contract.SubjectUnder(mrtr.Options{Durable: durable.In(contract.SharedStore(), nil)}, o.Name, contract.AuditsEarly[o.Name], o.New))
+			styles = append(styles, contract.SubjectUnder(mrtr.Options{Durable: durable.In(contract.SharedStore(), nil)}, o.Name, contract.ChargesEarly[o.Name], o.New))
 		}
 	}
 	require.Len(t, styles, len(options.All)-1)
@@ -162,7 +162,7 @@ func lostAdvice(effects int) string {
 	if effects == 0 {
 		return " What it has done is unknown: do not call the tool again without checking."
 	}
-	return ` "audit" was done, and perhaps more: do not call the tool again without checking.`
+	return ` "charge" was done, and perhaps more: do not call the tool again without checking.`
 }
 
 // resumes reports whether a call needs the held handler in a later round: to
@@ -171,7 +171,7 @@ func resumes(c mrtrtest.Contract) bool {
 	return len(c.Asks) > 1 || len(c.Asks) == 1 && !c.Ends.IsError
 }
 
-// A legacy client is asked over its connection. There landmine B really waits, and audits once.
+// A legacy client is asked over its connection. There landmine B really waits, and charges once.
 func TestInvariantForLegacyClients(t *testing.T) {
 	mrtrtest.Alike(t, append(contract.Styles(contract.AskingLegacy...), contract.OwnStyles()...), contract.LegacyContracts(), contract.Legacy)
 	mrtrtest.Alike(t, contract.Styles("await"), contract.Unsaid(contract.LegacyContracts()), contract.Legacy)
@@ -205,7 +205,7 @@ func TestInvariantOfTheDefaults(t *testing.T) {
 	for _, o := range options.All {
 		switch o.Name {
 		case "native", "once", "steps", "coroutine", "journal":
-			subjects = append(subjects, contract.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, contract.AuditsEarly[o.Name], o.New))
+			subjects = append(subjects, contract.SubjectUnder(mrtr.Options{Legacy: mrtr.LegacyNever, Unaskable: mrtr.UnaskableLegacyDefaults}, o.Name, contract.ChargesEarly[o.Name], o.New))
 		}
 	}
 	require.Len(t, subjects, 5)
@@ -231,7 +231,7 @@ func TestInvariantOfTheDefinitions(t *testing.T) {
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	for _, o := range options.All {
-		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Audit{}))
+		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool(), Description: o.Lesson}, o.New(rt, &options.Card{}))
 	}
 	var first []byte
 	for _, in := range []*wire.Options{

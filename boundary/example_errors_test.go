@@ -136,7 +136,7 @@ func Example_servers() {
 }
 
 // laterSteps asks for the units first.
-func laterSteps(rt *mrtr.Runtime, _ *options.Audit) options.Handler {
+func laterSteps(rt *mrtr.Runtime, _ *options.Card) options.Handler {
 	var b steps.List[options.Query, options.Report]
 	units := steps.Always(&b, options.Units)
 	place := steps.Ask(&b, "place", func(_ context.Context, at *steps.At[options.Query]) (mrtr.Question[string], error) {

@@ -23,7 +23,7 @@ type exampleServer struct {
 	runtime  mrtr.Options
 	boundary boundary.Options
 	client   wire.Options
-	steps    func(*mrtr.Runtime, *options.Audit) options.Handler // the style steps, if nil
+	steps    func(*mrtr.Runtime, *options.Card) options.Handler // the style steps, if nil
 }
 
 // exampleAct is the client's part: it makes requests, and returns the last reply.
@@ -38,13 +38,13 @@ func (s exampleServer) play(act exampleAct) *wire.Reply {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	audit, readOnly := &options.Audit{}, &mcp.ToolAnnotations{ReadOnlyHint: true}
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather", Annotations: readOnly}, options.Native(rt, audit))
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather_coroutine", Annotations: readOnly}, options.Coroutine(rt, audit))
+	card, readOnly := &options.Card{}, &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather", Annotations: readOnly}, options.Native(rt, card))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather_coroutine", Annotations: readOnly}, options.Coroutine(rt, card))
 	if s.steps == nil {
 		s.steps = options.Steps
 	}
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.steps(rt, audit))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather_steps", Annotations: readOnly}, s.steps(rt, card))
 	mrtr.AddTool(server, &mcp.Tool{Name: "resolve", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, options.MultiRound(rt))
 	mcp.AddTool(server, &mcp.Tool{Name: "panics", Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, measured, error) {
 		panic("a secret that belongs in the log")

@@ -1,7 +1,6 @@
 package mrtr_test
 
 import (
-	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,10 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
 // newCallAdvised matches advice to make a new call.
@@ -26,43 +21,6 @@ var newCallAdvised = regexp.MustCompile(`(?i)again|new call|retry`)
 func notAdvisedToCallAgain(t *testing.T, told string) {
 	t.Helper()
 	require.NotRegexp(t, newCallAdvised, strings.ReplaceAll(told, "do not call the tool again without checking", ""))
-}
-
-// A legacy client's question that is not answered ends its call in the bridge, and its
-// error reports the effects as any other does.
-func TestALegacyClientThatDoesNotAnswerIsToldWhatWasDone(t *testing.T) {
-	effects := map[string]struct {
-		book         func(context.Context, string) (any, error)
-		effect, told string
-	}{
-		"nothing": {book: nothingDone},
-		"done": {func(context.Context, string) (any, error) { return "1A", nil },
-			"applied", `"book" was done: do not call the tool again without checking.`},
-		"in doubt": {func(context.Context, string) (any, error) { return nil, context.DeadlineExceeded },
-			"unknown", `Whether "book" was done is unknown: do not call the tool again without checking.`},
-	}
-	cases := 0
-	for how, effect := range effects {
-		for name, style := range booking(t, effect.book, func() error { return nil }) {
-			cases++
-			t.Run(how+"/"+name, func(t *testing.T) {
-				rt, seen := kit.NewRuntime(t, nil)
-				server := kit.ServeStyle(rt, style, nil)
-				out, err := kit.Connect(t, server, kit.Legacy).Call(t.Context(), "tool", kit.In{Who: "me"},
-					wire.Answers{"*": wire.Fail(-32000, "nobody is here")})
-				require.NoError(t, err)
-				require.True(t, out.IsError)
-				stopped := seen.Of(observe.CallStopped)
-				require.Len(t, stopped, 1)
-				err = stopped[0].Err
-				require.Equal(t, effect.effect, kit.EffectOf(err))
-				told := kit.ToldBy(err)
-				require.Contains(t, told, effect.told)
-				notAdvisedToCallAgain(t, told)
-			})
-		}
-	}
-	require.Equal(t, len(effects)*5, cases)
 }
 
 // One file has the sentences that advise a client. The others have none that could

@@ -120,7 +120,7 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 			refuse(base64.RawURLEncoding.EncodeToString(append(bytes.Clone(raw), 0))+token[len(token)-tagChars:], "wrong_length")
 			refuse("%"+token[1:], "malformed")
 			refused := 0
-			for i := range len(raw) + len(tag) {
+			for i := 0; i < len(raw)+len(tag); i += 5 {
 				head, end := bytes.Clone(raw), bytes.Clone(tag)
 				if i < len(raw) {
 					head[i] ^= 1
@@ -133,7 +133,7 @@ func TestAStateThatWasTamperedWithIsRefused(t *testing.T) {
 				kit.RefusedWith(t, reply.Error, -32602)
 				refused++
 			}
-			require.Greater(t, refused, 50)
+			require.Greater(t, refused, 10)
 			require.Equal(t, 1, seen.Entries(), "the first round's, and no other")
 			requireOpens(t, client, retry)
 		})

@@ -110,7 +110,7 @@ var deployments = []struct {
 func TestDeployments(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| what changed | Native | Steps | Journal, Resumable |\n|---|---|---|---|\n")
-	var rows joinedRows
+	var rows kit.Rows
 	for _, d := range deployments {
 		fates := map[string]string{}
 		for _, style := range []string{"Native", "Steps", "Journal", "Resumable", "Coroutine"} {
@@ -127,9 +127,9 @@ func TestDeployments(t *testing.T) {
 		}
 		require.Equal(t, fates["Journal"], fates["Resumable"], d.change)
 		require.Equal(t, "frame gone", fates["Coroutine"], d.change)
-		rows.add(d.change, fmt.Sprintf(" %s | %s | %s |", fates["Native"], fates["Steps"], fates["Journal"]))
+		rows.Add(d.change, fmt.Sprintf(" %s | %s | %s |", fates["Native"], fates["Steps"], fates["Journal"]))
 	}
-	table.WriteString(rows.by("<br>"))
+	table.WriteString(rows.By("<br>"))
 	const docs, begin, end = "../docs/what-can-happen-twice.md", "<!-- table -->\n", "<!-- end of table -->\n"
 	text, err := os.ReadFile(docs)
 	require.NoError(t, err)
@@ -189,30 +189,4 @@ func choosing(reply kit.Reply, parts []part) mcp.InputResponseMap {
 		}
 	}
 	return responses
-}
-
-// joinedRows are the rows of a table. Names whose cells are equal share one.
-type joinedRows []struct {
-	names []string
-	cells string
-}
-
-func (r *joinedRows) add(name, cells string) {
-	for i := range *r {
-		if (*r)[i].cells == cells {
-			(*r)[i].names = append((*r)[i].names, name)
-			return
-		}
-	}
-	*r = append(*r, struct {
-		names []string
-		cells string
-	}{[]string{name}, cells})
-}
-
-func (r joinedRows) by(separator string) (rows string) {
-	for _, row := range r {
-		rows += "| " + strings.Join(row.names, separator) + " |" + row.cells + "\n"
-	}
-	return rows
 }

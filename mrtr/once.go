@@ -40,18 +40,22 @@ type EffectOptions[T any] struct {
 // Once runs an effect, an action that must not happen twice, and remembers its value under
 // key. Asked for again in a later round, it returns the value and does not run.
 //
-//		booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
-//			return desk.Book(ctx, idem, place)
-//		})
+//	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
+//		return desk.Book(ctx, idem, place)
+//	})
 //
-//	  - Once means: once along one chain of states. With a [Keeper] it means at most once, or an
-//	    error that says that the outcome is unknown. docs/what-can-happen-twice.md has the rest.
-//	  - The value is returned as it is after a round trip through JSON, the first time too.
-//	  - An error means that the effect did not happen, so it runs when it is asked for again. An
-//	    error that leaves it open (a timeout, a lost connection, [ErrIndeterminate]) puts it in
-//	    doubt, unless it is marked with [NotDone]. An effect in doubt ends the call with
-//	    [OutcomeUnknown]; [EffectOptions] can settle it.
-//	  - A client that hangs up does not cancel f.
+// The promise in full:
+//
+//   - Once means: once along one chain of states. With a store it means at most once in a call,
+//     however the client repeats or replays it, or an error that says that the outcome is unknown.
+//     With a key of the client's it means that for all requests with the key, after the end too.
+//     docs/what-can-happen-twice.md has the rest.
+//   - The value is returned as it is after a round trip through JSON, the first time too.
+//   - An error means that the effect did not happen, so it runs when it is asked for again. An
+//     error that leaves it open (a timeout, a lost connection, [ErrIndeterminate]) puts it in
+//     doubt, unless it is marked with [NotDone]. An effect in doubt ends the call with
+//     [OutcomeUnknown]; [EffectOptions] can settle it.
+//   - A client that hangs up does not cancel f.
 func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
 	if err := CheckKey(key); err != nil {
 		return v, err

@@ -31,7 +31,9 @@ type Options struct {
 	// Audience names this server where several share keys: a state sealed for one does not open
 	// at another.
 	Audience string
-	// Principal identifies the sender of a request, to bind states to it. If nil, that is the
+	// Principal identifies the sender of a request. One principal is one caller: with a store, its
+	// equal requests are one call, and show the same questions, until the first answer. So tell
+	// users apart whom a gateway sends under one token. States are bound to it. If nil, it is the
 	// UserID of go-sdk's token info, "" for a request without a token; a token that names no
 	// user is an error, since all such users would be one. An error refuses the request: the
 	// listener gets it, and the client a fixed text.

@@ -21,7 +21,7 @@ import (
 func secondState(t *testing.T, rt *mrtr.Runtime) string {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "weather_once"}, options.Once(rt, &options.Audit{}))
+	mcp.AddTool(server, &mcp.Tool{Name: "weather_once"}, options.Once(rt, &options.Card{}))
 	client, err := wire.Connect(t.Context(), server, nil)
 	require.NoError(t, err)
 	defer client.Close()
@@ -49,7 +49,7 @@ func TestInspectShowsWhatTheSealHides(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(payload, &state))
 	require.Equal(t, 2, state.Round)
-	require.Equal(t, []struct{ Kind, Key string }{{"", "place"}, {"effect", "audit"}}, state.Done)
+	require.Equal(t, []struct{ Kind, Key string }{{"", "place"}, {"effect", "charge"}}, state.Done)
 	require.Equal(t, []struct{ Key string }{{"units"}}, state.Pending)
 }
 

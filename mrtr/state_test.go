@@ -88,7 +88,7 @@ func randomState(r *rand.Rand) state {
 func TestStatesComeBackAsTheyWere(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, seed))
-	for range 2000 {
+	for range 500 {
 		st := randomState(r)
 		encoded := st.appendTo(nil)
 		require.True(t, json.Valid(encoded), "seed %d: %s", seed, encoded)

@@ -153,7 +153,9 @@ func TestAYesToOtherWordsOpensNothing(t *testing.T) {
 						if deployed && way == "session" {
 							continue // its one request stays with the handler that began it
 						}
-						cells++
+						if cells++; !kit.Tried(cells) {
+							continue
+						}
 						t.Run(fmt.Sprintf("%s/%s/%s/after %s/deployed %t", kind, style, way, changes, deployed), func(t *testing.T) {
 							k.opensNothing(t, style, way, changes, deployed, style == "steps" && kind != "yes" && kind != "reply")
 						})
@@ -187,10 +189,14 @@ func (k worded) opensNothing(t *testing.T, style, way, changes string, deployed,
 
 // With AnyWords the answer stands, in every style.
 func TestAnyWords(t *testing.T) {
+	cells := 0
 	for kind, k := range wordedKinds {
 		for _, style := range []string{"native", "given", "journal", "resumable", "steps"} {
 			for _, changes := range []string{"q", "more"} {
 				for _, deployed := range []bool{false, true} {
+					if cells++; !kit.Tried(cells) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%s/%s/after %s/deployed %t", kind, style, changes, deployed), func(t *testing.T) {
 						out, asked, paid := k.play(t, style, "rounds", changes, deployed, true)
 						require.False(t, out.IsError, out.Text)

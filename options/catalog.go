@@ -18,13 +18,17 @@ type Option struct {
 	Name   string
 	Axis   Axis   // the question that the style answers
 	Lesson string // one line for tables and tool descriptions
-	New    func(rt *mrtr.Runtime, audit *Audit) Handler
+	New    New
 }
+
+// New makes the handler of a style.
+type New = func(rt *mrtr.Runtime, card *Card) Handler
 
 // Tool is the name under which the option is served: weather_NAME.
 func (o Option) Tool() string { return "weather_" + o.Name }
 
-// All are the nine styles, in the order in which to read them.
+// All are the nine styles, in the order in which to read them. Each is a function of the file
+// that bears its name.
 var All = []Option{
 	{"E", "native", SingleEffect, "Guards; code below the last one runs in the last round only.", Native},
 	{"F", "once", SingleEffect, "Guards; an effect with a name runs once, wherever it stands.", Once},

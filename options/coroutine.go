@@ -7,17 +7,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Coroutine is style H: linear code that stops where it asks and goes on with
-// the answer. Choose it when the handler is long or branches a lot, and every
-// round of a call reaches the same process. It costs one held goroutine for each
-// call that waits for its user, and a call whose process is gone must be made
-// again; linear.Resumable instead falls back to the journal.
-func Coroutine(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, linear.Coroutine(reading(audit)), &mrtr.HandlerOptions{Needs: Always})
-}
-
-func reading(audit *Audit) linear.Func[Query, Report] {
-	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+func Coroutine(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return Report{}, err
@@ -26,8 +17,8 @@ func reading(audit *Audit) linear.Func[Query, Report] {
 		if err != nil {
 			return Report{}, err
 		}
-		_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
-			audit.Record(place)
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+			card.Charge(place)
 			return true, nil
 		})
 		if err != nil {
@@ -38,5 +29,5 @@ func reading(audit *Audit) linear.Func[Query, Report] {
 			return Report{}, err
 		}
 		return NewReport(place, units), nil
-	}
+	}), &mrtr.HandlerOptions{Needs: Always})
 }

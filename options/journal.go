@@ -1,15 +1,33 @@
 package options
 
 import (
+	"context"
+
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Journal is style J: the function of style H, run again from the top in each
-// round, with every answer and effect replayed from the sealed state. Choose it
-// for linear code behind a load balancer: the server holds nothing, and any
-// instance can take the next round. It costs a run of the code above the
-// question in each round, and that code must be deterministic.
-func Journal(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, linear.Journal(reading(audit)), &mrtr.HandlerOptions{Needs: Always})
+func Journal(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return Report{}, err
+		}
+		place, err := linear.Ask(ctx, c, which)
+		if err != nil {
+			return Report{}, err
+		}
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+			card.Charge(place)
+			return true, nil
+		})
+		if err != nil {
+			return Report{}, err
+		}
+		units, err := linear.Ask(ctx, c, Units)
+		if err != nil {
+			return Report{}, err
+		}
+		return NewReport(place, units), nil
+	}), &mrtr.HandlerOptions{Needs: Always})
 }

@@ -21,7 +21,7 @@ func Example_legacyDefaults() {
 	}
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, options.Native(rt, &options.Audit{}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, options.Native(rt, &options.Card{}))
 
 	session, err := connectLegacy(server)
 	if err != nil {

@@ -6,16 +6,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// Native is style E: guards that return an incomplete result. Choose it when the
-// tool asks one or two questions and every round should be visible in the code.
-// It costs discipline: code above a guard runs again in each round, so the audit
-// stands below the last guard. The server holds nothing.
-func Native(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(guarded(audit)), &mrtr.HandlerOptions{Needs: Always})
-}
-
-func guarded(audit *Audit) mrtr.GuardedFunc[Query, Report] {
-	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+func Native(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
@@ -28,7 +20,7 @@ func guarded(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 		if !ok {
 			return mrtr.Need(Units), Report{}, nil
 		}
-		audit.Record(place)
+		card.Charge(place)
 		return nil, NewReport(place, units), nil
-	}
+	}), &mrtr.HandlerOptions{Needs: Always})
 }

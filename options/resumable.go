@@ -1,15 +1,33 @@
 package options
 
 import (
+	"context"
+
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
-// Resumable is style H with the journal behind it: the function is held while
-// its user thinks, and if its frame is gone it runs again as in style J. Choose it
-// for linear code whose rounds mostly come back to the same process. It is not
-// one of [All], because to a reader of the source it is one word beside
-// [Coroutine].
-func Resumable(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, linear.Resumable(reading(audit)), &mrtr.HandlerOptions{Needs: Always})
+func Resumable(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, linear.Resumable(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return Report{}, err
+		}
+		place, err := linear.Ask(ctx, c, which)
+		if err != nil {
+			return Report{}, err
+		}
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+			card.Charge(place)
+			return true, nil
+		})
+		if err != nil {
+			return Report{}, err
+		}
+		units, err := linear.Ask(ctx, c, Units)
+		if err != nil {
+			return Report{}, err
+		}
+		return NewReport(place, units), nil
+	}), &mrtr.HandlerOptions{Needs: Always})
 }

@@ -7,5 +7,5 @@ import "embed"
 //
 //go:embed native.go sse_shim.go version_branch.go two_handlers.go
 //go:embed once.go steps.go coroutine.go journal.go given.go resumable.go
-//go:embed landmine/await.go landmine/naive.go
+//go:embed naive.go landmine/await.go
 var Source embed.FS

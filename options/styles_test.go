@@ -1,11 +1,10 @@
 package options_test
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
-	"go/printer"
 	"go/token"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,70 +16,71 @@ import (
 	"github.com/mrtr-go/sdk/options/landmine"
 )
 
-// The handlers of two styles differ in the statements listed here. All others are
-// the same, in the same order, word for word.
+// The files of two styles differ in their heads and in the lines listed here. All others are
+// the same, in the same order.
 func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
-	const onced = `_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) { audit.Record(place) return true, nil })`
+	const (
+		guarded = "mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {"
+		linearF = "(func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {"
+		charge  = "card.Charge(place)"
+		end     = "}), &mrtr.HandlerOptions{Needs: Always})"
+	)
+	failed := []string{"if err != nil {", "return nil, Report{}, err", "}"}
+	waiting := slices.Concat([]string{"place, err := which.AskOver(ctx, c.Session())"}, failed,
+		[]string{"units, err := Units.AskOver(ctx, c.Session())"}, failed, []string{charge, "return nil, NewReport(place, units), nil"})
 	cases := []struct {
-		left, right         string // file and function
+		left, right         string
 		onlyLeft, onlyRight []string
 		explanation         string
 	}{
-		{"native.go guarded", "once.go remembering",
-			[]string{"audit.Record(place)"}, []string{onced, "if err != nil { return nil, Report{}, err }"},
-			"F is E with the audit in Once, between the questions"},
-		{"native.go guarded", "version_branch.go branching",
-			nil, []string{"if !c.Modern() { place, err := which.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } " +
-				"units, err := Units.AskOver(ctx, c.Session()) if err != nil { return nil, Report{}, err } audit.Record(place) return nil, NewReport(place, units), nil }"},
-			"C is E with a branch"},
-		{"native.go guarded", "two_handlers.go waiting",
-			[]string{"place, ok := mrtr.Answer(c, which)", "if !ok { return mrtr.Need(which), Report{}, nil }", "units, ok := mrtr.Answer(c, Units)", "if !ok { return mrtr.Need(Units), Report{}, nil }"},
-			[]string{"place, err := which.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }", "units, err := Units.AskOver(ctx, c.Session())", "if err != nil { return nil, Report{}, err }"},
-			"the legacy handler of D waits where E returns"},
-		{"native.go guarded", "landmine/naive.go naive",
-			[]string{"audit.Record(place)"}, []string{"audit.Record(place)"},
-			"N is E with the same line in another place"},
-		{"coroutine.go reading", "landmine/await.go bare",
-			[]string{onced, "if err != nil { return Report{}, err }"}, []string{"audit.Record(place)"},
-			"B is H and J without Once"},
-		{"coroutine.go reading", "landmine/lesson.go inOnce", nil, nil, "the lesson runs the function of H and J"},
+		{"native.go", "naive.go", []string{charge}, []string{charge}, "N is E with the same line in another place"},
+		{"native.go", "once.go", []string{charge},
+			append([]string{`_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {`, charge, "return true, nil", "})"}, failed...),
+			"F is E with the charge in Once, between the questions"},
+		{"native.go", "sse_shim.go",
+			[]string{"return mrtr.Tool(rt, " + guarded, end},
+			[]string{"return sse.Bridge(mrtr.Tool(rt, " + guarded, "}), &mrtr.HandlerOptions{Needs: Always, Legacy: mrtr.LegacyPassThrough}), nil)"},
+			"A is E in a bridge"},
+		{"native.go", "version_branch.go", nil, slices.Concat([]string{"if !c.Modern() {"}, waiting, []string{"}"}), "C is E with a branch"},
+		{"native.go", "two_handlers.go",
+			[]string{"return mrtr.Tool(rt, " + guarded, end},
+			slices.Concat([]string{"return mrtr.Tool(rt, mrtr.ByVersion(" + guarded, "}), " + guarded, "which, err := WhichPlace(q.Location)"}, failed, waiting,
+				[]string{"})), &mrtr.HandlerOptions{Needs: Always})"}),
+			"D is E beside a handler that waits"},
+		{"coroutine.go", "journal.go", []string{"return mrtr.Tool(rt, linear.Coroutine" + linearF}, []string{"return mrtr.Tool(rt, linear.Journal" + linearF}, "H and J differ in a word"},
+		{"coroutine.go", "resumable.go", []string{"return mrtr.Tool(rt, linear.Coroutine" + linearF}, []string{"return mrtr.Tool(rt, linear.Resumable" + linearF}, "and so does HJ"},
 	}
 	require.NotEmpty(t, cases)
 	for _, c := range cases {
 		t.Run(c.explanation, func(t *testing.T) {
-			left, right := statements(t, c.left), statements(t, c.right)
-			onlyLeft, onlyRight := without(left, right)
+			left, right := lines(t, c.left), lines(t, c.right)
+			onlyLeft, onlyRight := without(t, body(t, left), body(t, right))
 			require.Equal(t, c.onlyLeft, onlyLeft, "only in %s", c.left)
 			require.Equal(t, c.onlyRight, onlyRight, "only in %s", c.right)
+			wholeLeft, wholeRight := without(t, left, right)
+			heads := len(wholeLeft) + len(wholeRight) - len(onlyLeft) - len(onlyRight)
+			require.LessOrEqual(t, heads, 3, "plain diff shows their names, and an import")
 		})
 	}
 }
 
 // The file of a style holds the handler alone: functions, and no strings but
-// keys. The weather and the texts of the questions are shared by all styles. Its
-// doc comment says when to choose the style and how much it costs.
+// keys. The weather and the texts of the questions are shared by all styles. What would be
+// its doc comment is in the catalog, since diff would show it.
 func TestOptionFilesHoldTheHandlerAlone(t *testing.T) {
-	keys := []string{"place", "units", "audit"}
+	keys := []string{"place", "units", "charge"}
 	require.Len(t, options.All, 9)
 	for _, o := range options.All {
 		t.Run(o.Name, func(t *testing.T) {
 			file := parse(t, o.Name+".go")
-			documented := false
 			for _, d := range file.Decls {
 				switch d := d.(type) {
 				case *ast.FuncDecl:
-					if d.Name.IsExported() {
-						documented = true
-						doc := strings.Join(strings.Fields(d.Doc.Text()), " ")
-						require.True(t, strings.HasPrefix(doc, d.Name.Name+" is style "+o.Letter+":"), doc)
-						require.Contains(t, doc, "Choose it")
-						require.Contains(t, doc, "costs")
-					}
+					require.Nil(t, d.Doc)
 				case *ast.GenDecl:
 					require.Equal(t, token.IMPORT, d.Tok, "a declaration that is no function")
 				}
 			}
-			require.True(t, documented)
 			ast.Inspect(file, func(n ast.Node) bool {
 				if _, ok := n.(*ast.ImportSpec); ok {
 					return false
@@ -116,31 +116,26 @@ func parse(t *testing.T, path string) *ast.File {
 	return file
 }
 
-// statements are those of the function that "file function" returns, each on
-// one line, and without the package's name where another package uses it.
-func statements(t *testing.T, where string) []string {
+func lines(t *testing.T, path string) []string {
 	t.Helper()
-	path, name, _ := strings.Cut(where, " ")
-	var list []string
-	for _, d := range parse(t, path).Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Name.Name != name {
-			continue
-		}
-		returned := f.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.FuncLit)
-		for _, s := range returned.Body.List {
-			var b bytes.Buffer
-			require.NoError(t, printer.Fprint(&b, token.NewFileSet(), s))
-			list = append(list, strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), "options.", ""))
-		}
-	}
-	require.NotEmpty(t, list, where)
-	return list
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return strings.Split(string(content), "\n")
+}
+
+// body are the lines of a file's one function, below its head.
+func body(t *testing.T, file []string) []string {
+	t.Helper()
+	head := func(line string) bool { return strings.HasPrefix(line, "func ") }
+	at := slices.IndexFunc(file, head)
+	require.NotEqual(t, -1, at)
+	require.False(t, slices.ContainsFunc(file[at+1:], head), "it has one function")
+	return file[at+1:]
 }
 
 // without takes the longest common subsequence out of two lists and returns the
 // rest of each.
-func without(left, right []string) (onlyLeft, onlyRight []string) {
+func without(t *testing.T, left, right []string) (onlyLeft, onlyRight []string) {
 	common := make([][]int, len(left)+1)
 	for i := range common {
 		common[i] = make([]int, len(right)+1)
@@ -159,12 +154,13 @@ func without(left, right []string) (onlyLeft, onlyRight []string) {
 		case left[i] == right[j]:
 			i, j = i+1, j+1
 		case common[i+1][j] >= common[i][j+1]:
-			onlyLeft = append(onlyLeft, left[i])
+			onlyLeft = append(onlyLeft, strings.TrimSpace(left[i]))
 			i++
 		default:
-			onlyRight = append(onlyRight, right[j])
+			onlyRight = append(onlyRight, strings.TrimSpace(right[j]))
 			j++
 		}
 	}
-	return append(onlyLeft, left[i:]...), append(onlyRight, right[j:]...)
+	require.Equal(t, len(left)-i, len(right)-j, "both end with the same line")
+	return onlyLeft, onlyRight
 }

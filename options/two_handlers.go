@@ -6,15 +6,23 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// TwoHandlers is style D: the native handler for modern clients, and another one
-// for legacy clients, which asks over the session and waits. Choose it when the
-// handler for legacy clients exists and works. It costs the upkeep of both.
-func TwoHandlers(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(guarded(audit)), mrtr.Native(waiting(audit))), &mrtr.HandlerOptions{Needs: Always})
-}
-
-func waiting(audit *Audit) mrtr.GuardedFunc[Query, Report] {
-	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+func TwoHandlers(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, mrtr.ByVersion(mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return nil, Report{}, err
+		}
+		place, ok := mrtr.Answer(c, which)
+		if !ok {
+			return mrtr.Need(which), Report{}, nil
+		}
+		units, ok := mrtr.Answer(c, Units)
+		if !ok {
+			return mrtr.Need(Units), Report{}, nil
+		}
+		card.Charge(place)
+		return nil, NewReport(place, units), nil
+	}), mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
@@ -27,7 +35,7 @@ func waiting(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 		if err != nil {
 			return nil, Report{}, err
 		}
-		audit.Record(place)
+		card.Charge(place)
 		return nil, NewReport(place, units), nil
-	}
+	})), &mrtr.HandlerOptions{Needs: Always})
 }

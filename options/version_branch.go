@@ -6,16 +6,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// VersionBranch is style C: one handler that looks at the client's revision and
-// asks legacy clients over their session. Choose it when the two eras share most
-// of a handler. It costs a second path through the code, which only legacy
-// clients exercise.
-func VersionBranch(rt *mrtr.Runtime, audit *Audit) Handler {
-	return mrtr.Tool(rt, mrtr.Native(branching(audit)), &mrtr.HandlerOptions{Needs: Always})
-}
-
-func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {
-	return func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+func VersionBranch(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
 		which, err := WhichPlace(q.Location)
 		if err != nil {
 			return nil, Report{}, err
@@ -29,7 +21,7 @@ func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 			if err != nil {
 				return nil, Report{}, err
 			}
-			audit.Record(place)
+			card.Charge(place)
 			return nil, NewReport(place, units), nil
 		}
 		place, ok := mrtr.Answer(c, which)
@@ -40,7 +32,7 @@ func branching(audit *Audit) mrtr.GuardedFunc[Query, Report] {
 		if !ok {
 			return mrtr.Need(Units), Report{}, nil
 		}
-		audit.Record(place)
+		card.Charge(place)
 		return nil, NewReport(place, units), nil
-	}
+	}), &mrtr.HandlerOptions{Needs: Always})
 }

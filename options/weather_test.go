@@ -56,18 +56,18 @@ func TestQuestions(t *testing.T) {
 	require.ErrorAs(t, err, new(*options.UnknownPlace))
 }
 
-func TestAudit(t *testing.T) {
-	var kept options.Audit
-	require.Empty(t, kept.Lines())
-	kept.Record("Lisbon")
-	lines := kept.Lines()
-	require.Equal(t, []string{"looked up Lisbon"}, lines)
+func TestCard(t *testing.T) {
+	var kept options.Card
+	require.Empty(t, kept.Charges())
+	kept.Charge("Lisbon")
+	lines := kept.Charges()
+	require.Equal(t, []string{"charged the card for Lisbon"}, lines)
 	lines[0] = "something else"
-	require.Equal(t, []string{"looked up Lisbon"}, kept.Lines(), "a copy")
+	require.Equal(t, []string{"charged the card for Lisbon"}, kept.Charges(), "a copy")
 
 	var told []string
-	elsewhere := options.Audit{Out: func(line string) { told = append(told, line) }}
-	elsewhere.Record("Tokyo")
-	require.Equal(t, []string{"looked up Tokyo"}, told)
-	require.Empty(t, elsewhere.Lines(), "Out keeps them")
+	elsewhere := options.Card{Out: func(line string) { told = append(told, line) }}
+	elsewhere.Charge("Tokyo")
+	require.Equal(t, []string{"charged the card for Tokyo"}, told)
+	require.Empty(t, elsewhere.Charges(), "Out keeps them")
 }

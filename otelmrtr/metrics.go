@@ -13,15 +13,17 @@ import (
 
 // instruments are those that events feed.
 type instruments struct {
-	rounds, stops, answers, reasks, refusals, door, store, effects, abandoned, released metric.Int64Counter
-	duration, effect, waited, asked                                                     metric.Float64Histogram
-	state                                                                               metric.Int64Histogram
+	rounds, stops, answers, reasks, refusals, door, store, effects, abandoned, released, first metric.Int64Counter
+	duration, effect, waited, asked                                                            metric.Float64Histogram
+	state                                                                                      metric.Int64Histogram
 
-	keys map[string]bool // that metrics name
-	sets *sets
+	keys    map[string]bool // that metrics name
+	sets    *sets
+	clients *clients
 }
 
 func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
+	in.clients = &clients{known: map[string]bool{}}
 	in.sets = &sets{made: map[labels]metric.MeasurementOption{}}
 	in.keys = make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -41,6 +43,7 @@ func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
 		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
 		{&in.abandoned, "mrtr.calls.abandoned", "Calls that ended because their held handler was unwound without an answer, by reason."},
 		{&in.released, "mrtr.frames.released", "Held handlers unwound whose calls go on, by reason."},
+		{&in.first, "mrtr.calls.first", "First requests, and what became of those that others had sent, by client and outcome."},
 	} {
 		if *c.to, err = m.Int64Counter(c.name, metric.WithDescription(c.text)); err != nil {
 			return in, err
@@ -73,6 +76,15 @@ var refusals = map[observe.Kind]string{
 	observe.RoundRefused:     "round",
 }
 
+// firsts are the events of first requests. Many that joined come from a client that plays whole
+// calls again; many calls that were split, from users who share a principal.
+var firsts = map[observe.Kind]string{
+	observe.RoundStarted: "sent",
+	observe.CallJoined:   "joined",
+	observe.CallSplit:    "split",
+	observe.KeyRefused:   "key refused",
+}
+
 // stored are the events of rounds with a store, by the outcome that the metric names.
 var stored = map[observe.Kind]string{
 	observe.RoundClaimed:     "claimed",
@@ -89,6 +101,9 @@ func (in *instruments) count(ctx context.Context, e *observe.Event) {
 	with := func(more ...label) metric.MeasurementOption { return in.sets.of(e, more...) }
 	if refused, ok := refusals[e.Kind]; ok {
 		in.refusals.Add(ctx, 1, with(label{"mrtr.refused", refused}, label{"mrtr.reason", reasonOf(e)}))
+	}
+	if outcome, ok := firsts[e.Kind]; ok && (e.Kind != observe.RoundStarted || e.Round == 1) {
+		in.first.Add(ctx, 1, with(label{"mrtr.client", in.clients.name(e.Client)}, label{"mrtr.outcome", outcome}))
 	}
 	if outcome, ok := stored[e.Kind]; ok {
 		in.store.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))

@@ -73,6 +73,7 @@ var kinds = []observe.Kind{
 	observe.EffectInDoubt, observe.QuestionsAsked, observe.CallCompleted, observe.CallStopped, observe.StateRefused, observe.PrincipalRefused, observe.RequestRefused,
 	observe.ToolHidden, observe.CallAbandoned, observe.FrameReleased, observe.EffectUndone, observe.StopFailed, observe.RoundClaimed, observe.RoundTakenOver,
 	observe.RoundOrphaned, observe.RoundRepeated, observe.RoundUnknown, observe.RoundRefused, observe.RoundNotRecorded, observe.StoreAsked,
+	observe.CallJoined, observe.CallSplit, observe.KeyRefused,
 }
 
 var update = flag.Bool("update", false, "write testdata/events.txt anew")
@@ -84,7 +85,7 @@ func TestEvents(t *testing.T) {
 	events := map[string]observe.Event{
 		"full": {
 			Method: "tools/call", Name: "book", Era: era.Modern, Question: "seat", Answer: mrtr.HowAccepted, Wording: "w1", Effect: "reserve", Handler: "step",
-			Operation: "get", Questions: []string{"seat"}, StateBytes: 400, Waited: 2 * time.Second, Duration: time.Second, Reason: "a reason", Err: problem{kind: "fault"},
+			Operation: "get", Round: 1, Client: "agent 1.2", Questions: []string{"seat"}, StateBytes: 400, Waited: 2 * time.Second, Duration: time.Second, Reason: "a reason", Err: problem{kind: "fault"},
 		},
 		"bare": {Method: "resources/read", Name: "secret", Era: era.Legacy, Task: true, Question: "unnamed", Effect: "unnamed", Err: problem{"declined", true}},
 	}

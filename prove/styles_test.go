@@ -56,7 +56,7 @@ func weatherServer(t *testing.T, o options.Option, secret []byte, remembers stor
 		opts.Durable = durable.In(remembers, nil)
 	}
 	rt := must(mrtr.New(opts))(t)
-	handler := o.New(rt, &options.Audit{Out: audit})
+	handler := o.New(rt, &options.Card{Out: audit})
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	for _, name := range []string{weather.Tool, weather.OtherTool} {
 		mrtr.AddTool(server, &mcp.Tool{Name: name}, handler)

@@ -20,8 +20,11 @@ type Options struct {
 	// first. It is a *mrtr.Runtime.
 	Runtime interface{ Drain(context.Context) error }
 
-	// Guard is put around /mcp and the Endpoints, to admit users: go-sdk's
-	// auth.RequireBearerToken, for example. Without one everybody is admitted.
+	// Auth admits users to /mcp and the Endpoints, and tells clients where they log in. Without
+	// it, and without a Guard, everybody is admitted.
+	Auth *Auth
+
+	// Guard is put around /mcp and the Endpoints, outside of Auth.
 	Guard func(http.Handler) http.Handler
 
 	// Endpoints are more ways to the server, by their path, which are stopped with it: a
@@ -93,6 +96,11 @@ func (opts *Options) resolve() (*Options, error) {
 		}
 		if e == nil {
 			return nil, usage.New("serve", "Options.Endpoints: nil at %s", path)
+		}
+	}
+	if o.Auth != nil {
+		if err := o.Auth.check(); err != nil {
+			return nil, err
 		}
 	}
 	if o.Logger == nil {

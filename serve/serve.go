@@ -54,6 +54,9 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 		defer m.Close()
 		o.tasks = m
 	}
+	if o.Auth != nil {
+		server.AddReceivingMiddleware(o.Auth.scoped)
+	}
 	front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, o.Handler)
 	if err != nil {
 		return err
@@ -87,11 +90,15 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 
 // paths mounts the endpoints.
 func (o *Options) paths(front *mcphttp.Handler) http.Handler {
-	paths := http.NewServeMux()
-	paths.Handle("/mcp", o.Guard(front))
+	paths, guard := http.NewServeMux(), o.Guard
+	if o.Auth != nil {
+		o.Auth.describe(paths)
+		guard = func(h http.Handler) http.Handler { return o.Guard(o.Auth.guard(h)) }
+	}
+	paths.Handle("/mcp", front.WithCORS(guard(front)))
 	paths.HandleFunc("/ready", front.ServeReady)
 	for path, e := range o.Endpoints {
-		paths.Handle(path, o.Guard(e))
+		paths.Handle(path, guard(e))
 	}
 	if o.Others != nil {
 		paths.Handle("/", o.Others)

@@ -40,6 +40,7 @@ var (
 // its time, and one that panics.
 type stand struct {
 	url           string
+	server        *mcp.Server
 	entered, goOn chan struct{} // of the one that takes its time
 	rt            *mrtr.Runtime
 	logged        *bytes.Buffer
@@ -55,6 +56,7 @@ func newStand(t *testing.T, o serve.Options) *stand {
 	t.Cleanup(func() { rt.Close() })
 	s.rt = rt
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
+	s.server = server
 	mrtr.AddTool(server, &mcp.Tool{Name: "held"}, mrtr.Tool(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ none) (report, error) {
 		chosen, err := linear.Ask(ctx, c, seat)
 		return report{chosen}, err
@@ -238,6 +240,9 @@ func TestTheCollector(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "airline", Version: "1"}, nil)
 	cases := []*serve.Options{{Unready: -1}, {Stop: -1}, {Tasks: &tasks.Options{TTL: -1}}, {Handler: &mcphttp.HandlerOptions{MaxCalls: -1}}}
+	for _, a := range []*serve.Auth{{}, {Verify: newLogin(t).verify}, {Verify: newLogin(t).verify, Resource: "https://a.example/mcp", Servers: []string{"login"}}} {
+		cases = append(cases, &serve.Options{Auth: a})
+	}
 	for path, e := range map[string]serve.Endpoint{"": &endpoint{}, "/mcp": &endpoint{}, "/ready": &endpoint{}, "/": &endpoint{}, "host/ws": &endpoint{}, "/ws": nil} {
 		cases = append(cases, &serve.Options{Endpoints: map[string]serve.Endpoint{path: e}})
 	}

@@ -16,7 +16,10 @@
 // that several instances share, any of them answers for every task, and takes it over if the
 // instance that worked on it has fallen silent.
 //
-//   - A task that nobody polls is not taken over: it waits for its next poll.
+// Over HTTP and WebSocket a client need not poll: it names its tasks in subscriptions/listen,
+// at any instance, and is told each state until they end.
+//
+//   - A task that nobody polls or listens to is not taken over: it waits for its next poll.
 //   - The session that a handler sees after a takeover is that of the request which took the
 //     task over.
 //   - A coroutine goes on only at the instance that holds it: if another one gets the answers,

@@ -64,7 +64,7 @@ type Options struct {
 	// callers without a principal share three quarters of them. MaxTasksPerPrincipal bounds
 	// those of one known principal; 100 if zero, or MaxTasks if that is less. A call beyond
 	// a limit, or one whose record the store does not take, is served as for a client
-	// without tasks.
+	// without tasks. As many tasks may be listened to; one beyond that is not acknowledged.
 	MaxTasks, MaxTasksPerPrincipal int
 	// Logger gets the panics of handlers, of which clients are told that there was no result;
 	// slog.Default() if nil.
@@ -118,6 +118,8 @@ type Manager struct {
 	seen     sighting.Log[store.Key, store.Revision]
 	ledger   ledger
 
+	listening ledger // of the tasks that somebody listens to
+
 	ctx  context.Context // ends with Close
 	stop context.CancelCauseFunc
 
@@ -144,6 +146,7 @@ func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 		return nil, err
 	}
 	m.ledger.max, m.ledger.maxPrincipal = m.o.MaxTasks, m.o.MaxTasksPerPrincipal
+	m.listening.max, m.listening.maxPrincipal = m.o.MaxTasks, m.o.MaxTasksPerPrincipal
 	if err := m.keep(); err != nil {
 		return nil, err
 	}
@@ -157,7 +160,7 @@ func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 		}
 	}
 	server.AddReceivingMiddleware(m.receive)
-	server.AddSendingMiddleware(showProgress)
+	server.AddSendingMiddleware(sending)
 	return m, nil
 }
 
@@ -191,8 +194,9 @@ func (m *Manager) keep() (err error) {
 
 // Stats are the tasks of an instance.
 type Stats struct {
-	Open    int // created here, and not known to have ended
-	Working int // with a round that runs here
+	Open      int // created here, and not known to have ended
+	Working   int // with a round that runs here
+	Listening int // of which clients are told here, counted for each subscription
 }
 
 // Stats counts the tasks of this instance.
@@ -200,7 +204,7 @@ func (m *Manager) Stats() Stats {
 	m.mu.Lock()
 	working := len(m.runs)
 	m.mu.Unlock()
-	return Stats{Open: m.ledger.open(), Working: working}
+	return Stats{Open: m.ledger.open(), Working: working, Listening: m.listening.open()}
 }
 
 var errClosing = errors.New("the server is shutting down")
@@ -268,6 +272,8 @@ func (m *Manager) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return res, err
 		case tasksGet, tasksUpdate, tasksCancel:
 			return m.serve(ctx, next, method, req)
+		case listens:
+			return m.listen(ctx, next, req)
 		}
 		return next(ctx, method, req)
 	}
@@ -296,11 +302,14 @@ func withExtension(c *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	return &own
 }
 
-// showProgress makes the progress of a task its status message: notifications about the
-// progress of a task are not allowed.
-func showProgress(next mcp.MethodHandler) mcp.MethodHandler {
+// sending makes the progress of a task its status message, since notifications about the
+// progress of a task are not allowed, and acknowledges the tasks of a subscription.
+func sending(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == "notifications/progress" {
+		switch method {
+		case acknowledges:
+			return acknowledgeTasks(ctx, next, req)
+		case "notifications/progress":
 			if r := rendezvous.TaskRoundOf(ctx); r != nil {
 				if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && r.Report(p.Message) {
 					return nil, nil

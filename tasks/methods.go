@@ -36,7 +36,7 @@ func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method stri
 	w := m.wayOf(ctx, next, req)
 	switch method {
 	case tasksGet:
-		r, err := m.get(ctx, key, w)
+		r, _, err := m.get(ctx, key, w)
 		if err != nil {
 			return nil, unreachable(ctx, err)
 		}
@@ -57,7 +57,7 @@ func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method stri
 }
 
 // get reads a task. Whoever asks for one whose holder or user is silent goes on with it.
-func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, error) {
+func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, store.Revision, error) {
 	r, at, err := m.load(ctx, key)
 	if err == nil && r.answered() {
 		if err = m.update(ctx, key, nil, w); err == nil {
@@ -65,13 +65,13 @@ func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, erro
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if r.Status.terminal() {
 		m.ledger.leave(key)
 	}
 	m.rescue(ctx, key, r, at, w)
-	return r, nil
+	return r, at, nil
 }
 
 // rescue takes over a task that somebody should work on and nobody does.

@@ -51,6 +51,7 @@ func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, v
 type pair struct {
 	first, second client
 	store, other  *mortal // of the first, and of the second
+	survivor      *site
 	did           *ledger
 }
 
@@ -61,7 +62,8 @@ func newPair(t *testing.T, style string) *pair {
 	s := setting{style: style, policy: atOnce, did: p.did, keys: keys, records: p.store}
 	p.first = connect(t, newSite(t, s).server)
 	s.records = p.other
-	p.second = connect(t, newSite(t, s).server)
+	p.survivor = newSite(t, s)
+	p.second = connect(t, p.survivor.server)
 	return p
 }
 

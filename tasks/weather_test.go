@@ -20,7 +20,7 @@ import (
 )
 
 // weatherSite serves one style of the weather tool as a task, to the clients that take tasks.
-func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *site, audited *atomic.Int64) {
+func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *site, charged *atomic.Int64) {
 	t.Helper()
 	var opts mrtr.Options
 	if stored {
@@ -28,9 +28,9 @@ func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *si
 	}
 	rt, err := mrtr.New(&opts)
 	require.NoError(t, err)
-	audited = &atomic.Int64{}
+	charged = &atomic.Int64{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, o.New(rt, &options.Audit{Out: func(string) { audited.Add(1) }}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, o.New(rt, &options.Card{Out: func(string) { charged.Add(1) }}))
 	if bounded {
 		require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 	}
@@ -40,12 +40,12 @@ func weatherSite(t *testing.T, o options.Option, stored, bounded bool) (here *si
 		require.NoError(t, m.Close())
 		require.NoError(t, rt.Close())
 	})
-	return &site{server: server}, audited
+	return &site{server: server}, charged
 }
 
 // Every style of the weather tool, over each transport, with a store and a boundary and without
-// them, is asked the same in the three ways, and has the same result and one line in its audit
-// log.
+// them, is asked the same in the three ways, and has the same result and one
+// charge.
 func TestTheWeatherToolIsAskedInThreeWays(t *testing.T) {
 	clients := []wire.Options{{}, {Version: wire.Legacy}, {TakesTasks: true}}
 	answers := wire.Answers{"place": wire.Value("Springfield, Missouri"), "units": wire.Value("imperial")}
@@ -62,7 +62,7 @@ func TestTheWeatherToolIsAskedInThreeWays(t *testing.T) {
 					for way := range clients {
 						cells++
 						t.Run(fmt.Sprintf("%s/store=%t/boundary=%t/%s/%s", o.Name, stored, bounded, transport, ways[way]), func(t *testing.T) {
-							here, audited := weatherSite(t, o, stored, bounded)
+							here, charged := weatherSite(t, o, stored, bounded)
 							c := dial(t, here, transport, &clients[way])
 							out, err := c.Call(context.Background(), "weather", map[string]any{"location": "Springfield"}, answers)
 							require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestTheWeatherToolIsAskedInThreeWays(t *testing.T) {
 								asked = append(asked, q.Message)
 							}
 							require.Equal(t, []string{"Which Springfield?", "Which units?"}, asked)
-							require.EqualValues(t, 1, audited.Load())
+							require.EqualValues(t, 1, charged.Load())
 							require.Equal(t, ways[way] == "task", c.Requests("tasks/update") == 2)
 							got := canonical(t, out.Result)
 							require.Contains(t, got, "70°F")

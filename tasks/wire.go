@@ -65,10 +65,11 @@ func readable(answer json.RawMessage) bool {
 	return err == nil && json.Unmarshal(one, &as) == nil && as["answer"] != nil
 }
 
-// taskResult is the result of tools/call that is a task, and of tasks/get.
+// taskResult is the result of tools/call that is a task, and of tasks/get, and the params of
+// notifications/tasks.
 type taskResult struct {
 	mcp.ResultBase
-	ResultType     string                     `json:"resultType"`
+	ResultType     string                     `json:"resultType,omitempty"` // "" in a notification
 	TaskID         string                     `json:"taskId"`
 	Status         status                     `json:"status"`
 	StatusMessage  string                     `json:"statusMessage,omitempty"`

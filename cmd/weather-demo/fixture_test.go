@@ -40,7 +40,7 @@ func TestServeForAProof(t *testing.T) {
 	out, err := ann.Call(within(t), lisbon.Name, lisbon.Arguments, weather.FirstChoices)
 	require.NoError(t, err)
 	require.False(t, out.IsError, out.Text)
-	require.Equal(t, map[string]int{"audit": 1}, auditsAt(within(t), t, s.url))
+	require.Equal(t, map[string]int{"charge": 1}, chargesAt(within(t), t, s.url))
 
 	require.Eventually(t, func() bool { // the process has a clock of its own
 		refused, err = ann.Send(within(t), next)
@@ -59,9 +59,9 @@ func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func auditsAt(ctx context.Context, t *testing.T, url string) (counts map[string]int) {
+func chargesAt(ctx context.Context, t *testing.T, url string) (counts map[string]int) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/audits", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/charges", nil)
 	require.NoError(t, err)
 	res, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
@@ -87,10 +87,10 @@ func TestServeRefusesAFixtureThatCannotBe(t *testing.T) {
 }
 
 // The count of effects is for no page of another origin.
-func TestAuditsAreOfOneOrigin(t *testing.T) {
+func TestChargesAreOfOneOrigin(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
 	get := func(host, header, value string) int {
-		r, err := http.NewRequestWithContext(within(t), http.MethodGet, s.url+"/audits", nil)
+		r, err := http.NewRequestWithContext(within(t), http.MethodGet, s.url+"/charges", nil)
 		require.NoError(t, err)
 		if host != "" {
 			r.Host = host

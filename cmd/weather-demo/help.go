@@ -50,9 +50,11 @@ func (c command) parse(f *flag.FlagSet, args []string, t terminal) ([]string, er
 		}
 		words, args = append(words, args[0]), args[1:]
 	}
-	if takes := len(strings.Fields(c.takes)); len(words) > takes {
+	takes := len(strings.Fields(c.takes))
+	switch {
+	case len(words) > takes:
 		return nil, usageError{fmt.Sprintf("%s takes no %q; see weather-demo help %s", c.name, words[takes], c.name)}
-	} else if len(words) < takes {
+	case len(words) < takes && (len(words) > 0 || !strings.HasPrefix(c.takes, "[")):
 		return nil, usageError{fmt.Sprintf("%s takes %s; see weather-demo help %s", c.name, c.takes, c.name)}
 	}
 	return words, nil

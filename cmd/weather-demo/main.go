@@ -1,7 +1,7 @@
 // Command weather-demo shows one weather tool in every handler style.
 //
-// Without a command it plays a call in memory and prints every step, then the
-// table of all styles. `weather-demo help` lists the commands.
+// Without a command it plays a call on two servers in memory, and counts what happens
+// to a charge. `weather-demo help` lists the commands.
 package main
 
 import (
@@ -88,8 +88,8 @@ func (c command) flags() *flag.FlagSet { return flag.NewFlagSet(c.name, flag.Con
 // commands are all commands. The first is the default, and the last is help.
 func commands() []command {
 	return []command{
-		{"show", "", "play one call, then print the table of styles", showAbout, show},
-		{"compare", "STYLE STYLE", "show the lines in which the code of two styles differs", compareAbout, compare},
+		{"show", "", "play a call on two servers, and count its charges", showAbout, show},
+		{"compare", "[STYLE STYLE]", "show the lines in which the code of two styles differs", compareAbout, compare},
 		{"page", "", "serve a page on which to play and attack a call", pageAbout, servePage},
 		{"serve", "", "serve the tools over stdio, or HTTP and WebSocket", serveAbout, serveTools},
 		{"help", "[COMMAND]", "list the commands, or explain one", "Lists the commands, or explains one of them and its flags.", help},

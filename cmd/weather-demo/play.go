@@ -46,17 +46,15 @@ type run struct {
 	Effects        int             `json:"effects"`
 	HandlerEntries int             `json:"handler_entries"`
 	StateBytes     int             `json:"state_bytes"`
-
-	held load // the most, while the user was asked
 }
 
 // play makes the call in memory, with a server and a client of its own.
 func (s plannedCall) play(ctx context.Context) (*run, error) {
-	audit := &options.Audit{}
-	rec := &recorder{audit: audit, watch: s.watch, open: map[any]bool{}}
+	card := &options.Card{}
+	rec := &recorder{card: card, watch: s.watch}
 	arguments := map[string]string{"location": s.location}
 	link, err := connect(ctx, &mrtr.Options{Listener: observe.With(rec)}, s.era.Client(), func(rt *mrtr.Runtime, server *mcp.Server) {
-		mrtr.AddTool(server, weather.Tool(s.option), s.option.New(rt, audit))
+		mrtr.AddTool(server, weather.Tool(s.option), s.option.New(rt, card))
 		rec.inspect = func(state string) (json.RawMessage, error) {
 			raw, err := json.Marshal(arguments)
 			if err != nil {
@@ -69,7 +67,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	defer link.close()
-	out, err := link.Call(ctx, s.option.Tool(), arguments, rec.weighing(s.answers))
+	out, err := link.Call(ctx, s.option.Tool(), arguments, s.answers)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +75,13 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 		return nil, fmt.Errorf("%s: %w", s.option.Tool(), out.Error)
 	}
 	rec.mu.Lock()
-	entered, held := rec.entered, rec.held
+	entered := rec.entered
 	rec.mu.Unlock()
 	r := &run{
 		Style: s.option.Name, Letter: s.option.Letter, Era: s.era, Location: s.location,
 		Rounds: link.Requests("tools/call"), Questions: []string{},
 		Text: out.Text, Structured: out.Structured, IsError: out.IsError,
-		Effects: len(audit.Lines()), HandlerEntries: entered, held: held,
+		Effects: len(card.Charges()), HandlerEntries: entered,
 	}
 	for _, q := range out.Questions {
 		r.Questions = append(r.Questions, q.Key)
@@ -103,5 +101,5 @@ func (r *run) summary() string {
 	if r.Style == "steps" {
 		entered = count(r.HandlerEntries, "step") + " entered"
 	}
-	return fmt.Sprintf("%s, %s, %s.", count(r.Rounds, "request"), entered, count(r.Effects, "audit line"))
+	return fmt.Sprintf("%s, %s, %s.", count(r.Rounds, "request"), entered, count(r.Effects, "charge"))
 }

@@ -20,17 +20,6 @@ func printerFor(w io.Writer) printer {
 	return printer{w, paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")}
 }
 
-// hang prints a text with its lead before the first line, and the other lines below it.
-func (p printer) hang(lead, text string, how func(string) string) {
-	for _, line := range wrap(text, lineWidth-utf8.RuneCountInString(lead)) {
-		fmt.Fprintf(p, "%s%s\n", lead, how(line))
-		lead = strings.Repeat(" ", utf8.RuneCountInString(lead))
-	}
-}
-
-// plain is text as it is.
-func plain(s string) string { return s }
-
 // paint colours text if it is true: on terminals, unless NO_COLOR is set or TERM is dumb.
 type paint bool
 

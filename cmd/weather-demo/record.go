@@ -3,30 +3,25 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 )
 
 // recorder puts the events of a call into one order: messages on the wire, events
-// of the engine, audit lines.
+// of the engine, charges.
 type recorder struct {
-	audit   *options.Audit
+	card    *options.Card
 	watch   func(moment)                                // called with each moment, one at a time; may be nil
 	inspect func(state string) (json.RawMessage, error) // opens a state, as the server does
 
 	mu      sync.Mutex
 	entered int
-	audited int
-	open    map[any]bool // the ids of the tools/call requests that have no response
-	held    load
+	charged int
 }
 
 // moment is one event. One of its first four fields is set.
@@ -34,7 +29,7 @@ type moment struct {
 	toServer json.RawMessage
 	toClient json.RawMessage
 	event    *observe.Event
-	audited  string
+	charged  string
 
 	inspect func(state string) (json.RawMessage, error) // opens a state, as the server does
 }
@@ -45,26 +40,14 @@ func (r *recorder) Observe(_ context.Context, e observe.Event) { r.add(moment{ev
 func (r *recorder) add(m moment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, line := range r.audit.Lines()[r.audited:] {
-		r.audited++
-		r.tell(moment{audited: line})
+	for _, line := range r.card.Charges()[r.charged:] {
+		r.charged++
+		r.tell(moment{charged: line})
 	}
 	if m.event != nil && m.event.Kind == observe.HandlerEntered {
 		r.entered++
 	}
-	r.follow(m)
 	r.tell(m)
-}
-
-// follow keeps the list of open requests.
-func (r *recorder) follow(m moment) {
-	var sent message
-	switch {
-	case m.toServer != nil && json.Unmarshal(m.toServer, &sent) == nil && sent.Method == "tools/call":
-		r.open[sent.ID] = true
-	case m.toClient != nil && json.Unmarshal(m.toClient, &sent) == nil && sent.Method == "":
-		delete(r.open, sent.ID)
-	}
 }
 
 func (r *recorder) tell(m moment) {
@@ -112,41 +95,4 @@ func encode(msg jsonrpc.Message) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// load is how much a server holds at one moment: requests that wait for their
-// responses, and handlers that wait for their users.
-type load struct{ requests, handlers int }
-
-// weighing notes, at each question, how much the server holds at that moment.
-func (r *recorder) weighing(answers wire.Answers) wire.Answers {
-	weighed := wire.Answers{}
-	for key, answer := range answers {
-		weighed[key] = func(q wire.Question) any {
-			r.weigh()
-			return answer(q)
-		}
-	}
-	return weighed
-}
-
-func (r *recorder) weigh() {
-	handlers := handlersRunning()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held.requests = max(r.held.requests, len(r.open))
-	r.held.handlers = max(r.held.handlers, handlers)
-}
-
-// handlersRunning counts the goroutines that stand in a function of a style, but for
-// those that the engine has ended: one may still be on its way out.
-func handlersRunning() (n int) {
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	for _, goroutine := range strings.Split(string(stacks), "\n\n") {
-		if strings.Contains(goroutine, "\ngithub.com/mrtr-go/sdk/options") && !strings.Contains(goroutine, "\nruntime.Goexit(") {
-			n++
-		}
-	}
-	return n
 }

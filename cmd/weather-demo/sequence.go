@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,23 +12,24 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/observe"
 )
 
-// sequence prints a call: the messages between client and server, and the events
-// on the server.
+// sequence prints a call: the messages between the client and one server, and the events
+// on that server.
 type sequence struct {
 	printer
-	calls map[any]bool // the ids of the client's tools/call requests
+	toServer, toClient, under string       // the lanes
+	calls                     map[any]bool // the ids of the client's tools/call requests
 }
 
-const (
-	toServer = "  client ──▶ server  "
-	toClient = "  client ◀── server  "
-	inside   = "                     "
-)
+func newSequence(p printer, server string) sequence {
+	lane := func(arrow string) string { return "  client " + arrow + " " + server + "  " }
+	out := lane("──▶")
+	return sequence{p, out, lane("◀──"), strings.Repeat(" ", utf8.RuneCountInString(out)), map[any]bool{}}
+}
 
 func (s sequence) moment(m moment) {
 	switch {
-	case m.audited != "":
-		s.line(inside, s.effect, "● audit: "+m.audited, "")
+	case m.charged != "":
+		s.inside(s.effect("● " + m.charged))
 	case m.event != nil:
 		s.event(m.event)
 	case m.toServer != nil:
@@ -44,19 +46,22 @@ func (s sequence) line(lane string, how func(string) string, head, rest string) 
 			text = how(strings.TrimSpace(head)) + after
 		}
 		fmt.Fprintln(s, s.dim(lane)+text)
-		lane = strings.Repeat(" ", utf8.RuneCountInString(lane))
+		lane = s.under
 	}
 }
 
 func (s sequence) said(lane, text string) { s.line(lane, s.bold, "", text) }
 
+// inside prints what happened on the server, or came with a message.
+func (s sequence) inside(text string) { fmt.Fprintln(s, s.under+text) }
+
 func (s sequence) event(e *observe.Event) {
 	switch {
 	case e.Kind != observe.HandlerEntered:
 	case e.Handler == "":
-		s.said(inside, "▸ handler entered, from the top")
+		s.inside("▸ handler entered, from the top")
 	default:
-		s.said(inside, "▸ step "+e.Handler)
+		s.inside("▸ step " + e.Handler)
 	}
 }
 
@@ -72,17 +77,17 @@ func (s sequence) sent(raw json.RawMessage) {
 		if json.Unmarshal(m.Params, &p) != nil {
 			return
 		}
-		s.line(toServer, s.bold, "tools/call ", p.Name+" "+string(p.Arguments))
+		s.line(s.toServer, s.bold, "tools/call ", p.Name+" "+string(p.Arguments))
 		for _, key := range sortedKeys(p.InputResponses) {
-			s.said(inside, "+ answer: "+p.InputResponses[key].String())
+			s.said(s.under, "+ "+p.InputResponses[key].String())
 		}
 		if p.RequestState != "" {
-			s.said(inside, fmt.Sprintf("+ request_state, %d bytes, unchanged", len(p.RequestState)))
+			s.inside(fmt.Sprintf("+ request_state, %d bytes, unchanged", len(p.RequestState)))
 		}
 	case m.Method == "" && m.Result != nil:
 		var r elicitResponse
 		if json.Unmarshal(m.Result, &r) == nil && r.Action != "" {
-			s.said(toServer, "answer: "+r.String())
+			s.said(s.toServer, "answer: "+r.String())
 		}
 	}
 }
@@ -96,12 +101,11 @@ func (s sequence) received(raw json.RawMessage) {
 	case m.Method == "elicitation/create":
 		var p elicitParams
 		if json.Unmarshal(m.Params, &p) == nil {
-			s.line(toClient, s.bold, "elicitation/create", "")
-			s.question(p)
+			s.said(s.toClient, p.question())
 		}
 	case !s.calls[m.ID]:
 	case m.Error != nil:
-		s.line(toClient, s.bad, fmt.Sprintf("error %d: ", m.Error.Code), m.Error.Message)
+		s.line(s.toClient, s.bad, fmt.Sprintf("error %d: ", m.Error.Code), m.Error.Message)
 	default:
 		var r callResult
 		if json.Unmarshal(m.Result, &r) == nil {
@@ -114,28 +118,30 @@ func (s sequence) result(r callResult) {
 	if r.InputRequests == nil {
 		for _, c := range r.Content {
 			if r.IsError {
-				s.line(toClient, s.bad, "error result: ", c.Text)
+				s.line(s.toClient, s.bad, "error result: ", c.Text)
 			} else {
-				s.line(toClient, s.good, "complete: ", c.Text)
+				s.said(s.toClient, c.Text)
 			}
 		}
 		return
 	}
-	s.line(toClient, s.bold, "input_required", "")
+	lane := s.toClient
 	for _, key := range sortedKeys(r.InputRequests) {
-		s.question(r.InputRequests[key].Params)
+		s.said(lane, r.InputRequests[key].Params.question())
+		lane = s.under
 	}
-	s.said(inside, fmt.Sprintf("+ request_state, %d bytes, sealed", len(r.RequestState)))
+	s.inside(fmt.Sprintf("+ request_state, %d bytes, sealed", len(r.RequestState)))
 }
 
-func (s sequence) question(p elicitParams) {
-	s.said(inside, "? "+p.Message)
+// question is a question with its choices.
+func (p elicitParams) question() string {
+	text := "? " + p.Message
 	for _, name := range sortedKeys(p.RequestedSchema.Properties) {
-		choices := p.RequestedSchema.Properties[name].Enum
-		if len(choices) > 0 {
-			s.said(inside+"  ", name+": "+strings.Join(choices, " | "))
+		if choices := p.RequestedSchema.Properties[name].Enum; len(choices) > 0 {
+			text += " (" + strings.Join(choices, " | ") + ")"
 		}
 	}
+	return text
 }
 
 // message holds the fields of a JSON-RPC message that are shown.
@@ -196,4 +202,4 @@ func (r elicitResponse) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -42,7 +42,7 @@ agent can correct it, and as an error with its cause otherwise.
   weather-demo serve -http 127.0.0.1:8080
   MRTR_KEYS=$(openssl rand -base64 32) weather-demo serve -http 127.0.0.1:8080
 
--landmine, -ttl, -token and /audits are for a proof from outside:
+-landmine, -ttl, -token and /charges are for a proof from outside:
 
   weather-demo serve -http 127.0.0.1:8080 -ttl 2s -token ann=a -token bob=b`
 
@@ -55,7 +55,8 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	address := f.String("http", "", "serve HTTP on this `address`: /mcp for modern and legacy clients, /ws for WebSocket; port 0 picks a free one")
 	stdio := f.Bool("stdio", false, "serve stdin and stdout (the default)")
 	stock := f.Bool("stock-front", false, "with -http: let go-sdk's HTTP layer serve every request, for comparison")
-	withLandmine := f.Bool("landmine", false, "also serve the landmines B and N, which audit twice")
+	withLandmine := f.Bool("landmine", false, "also serve the landmines B and N, which charge twice")
+	defaults := f.Bool("defaults", false, "answer for clients that cannot be asked, with the defaults of the questions")
 	remember := f.String("store", "", "remember rounds, so that one that is sent again runs nothing, in this `store`: memory, which ends with the process and goes with a key of its own")
 	var proof fixture
 	proof.define(f)
@@ -80,6 +81,9 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 	log := &serveLog{out: t.err}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	opts := &mrtr.Options{Listener: observe.With(log), State: proof.state()}
+	if *defaults {
+		opts.Unaskable = mrtr.UnaskableDefaults
+	}
 	if *remember != "" {
 		opts.Durable = durable.In(store.NewMemory(nil), nil)
 	}
@@ -92,8 +96,8 @@ func serveTools(ctx context.Context, c command, args []string, t terminal) error
 			logger.Error("closing", "error", err)
 		}
 	}()
-	audit := &options.Audit{Out: func(string) { log.printf("audit line %d written", proof.audited.Add(1)) }}
-	server := newServer(rt, audit, *withLandmine)
+	card := &options.Card{Out: func(string) { log.printf("card charged, %d in all", proof.charged.Add(1)) }}
+	server := newServer(rt, card, *withLandmine)
 	if err := boundary.Install(server, &boundary.Options{Logger: logger}); err != nil {
 		return err
 	}
@@ -119,7 +123,7 @@ func newRuntime(opts *mrtr.Options, log *serveLog, overHTTP bool) (*mrtr.Runtime
 	return mrtr.New(opts)
 }
 
-// serveHTTP serves the tools, their audits and the page.
+// serveHTTP serves the tools, their charges and the page.
 func serveHTTP(ctx context.Context, server *mcp.Server, address string, stockFront bool, logger *slog.Logger, proof *fixture, t terminal) error {
 	ws, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
@@ -131,7 +135,7 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stockFro
 	}
 	defer played.Close()
 	others := http.NewServeMux()
-	others.Handle("GET /audits", page.SameOrigin(proof.audits))
+	others.Handle("GET /charges", page.SameOrigin(proof.charges))
 	others.Handle("/", played)
 	err = serve.HTTP(ctx, address, server, &serve.Options{
 		Handler:   &mcphttp.HandlerOptions{StockFront: stockFront},
@@ -145,7 +149,7 @@ func serveHTTP(ctx context.Context, server *mcp.Server, address string, stockFro
 			fmt.Fprintf(t.out, "listening on http://%s\n", address)
 			fmt.Fprintf(t.out, "  http://%s/mcp  for modern and legacy clients\n", address)
 			fmt.Fprintf(t.out, "  ws://%s/ws     the same over WebSocket, subprotocol %q\n", address, wstransport.Subprotocol)
-			fmt.Fprintf(t.out, "  http://%s/audits  how often the tools had their effect\n", address)
+			fmt.Fprintf(t.out, "  http://%s/charges  how often the tools had their effect\n", address)
 			fmt.Fprintf(t.out, "  http://%s/     a page to play with, in a browser on this machine\n", address)
 		},
 	})
@@ -215,7 +219,7 @@ func servePage(ctx context.Context, c command, args []string, t terminal) error 
 type fixture struct {
 	ttl     time.Duration
 	callers map[string]string // by token
-	audited atomic.Int64
+	charged atomic.Int64
 }
 
 func (x *fixture) define(f *flag.FlagSet) {
@@ -260,8 +264,8 @@ func (x *fixture) guard(h http.Handler) http.Handler {
 	return auth.RequireBearerToken(verify, nil)(h)
 }
 
-// audits answers with the number of audit lines so far.
-func (x *fixture) audits(w http.ResponseWriter, _ *http.Request) {
+// charges answers with the number of charges so far.
+func (x *fixture) charges(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]int64{"audit": x.audited.Load()}) // the client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]int64{"charge": x.charged.Load()}) // the client may be gone
 }

@@ -30,11 +30,11 @@ func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	s.stops(syscall.SIGTERM)
 }
 
-// With a store a retry that is sent again gets its result, and writes no audit line.
+// With a store a retry that is sent again gets its result, and charges nothing.
 func TestServeRemembersRounds(t *testing.T) {
 	for _, c := range []struct {
-		args   []string
-		audits int
+		args    []string
+		charges int
 	}{{nil, 2}, {[]string{"-store", "memory"}, 1}} {
 		s := serveHTTPOnAnyPort(t, nil, c.args...)
 		client := s.client(nil)
@@ -49,8 +49,8 @@ func TestServeRemembersRounds(t *testing.T) {
 			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
 		}
 		s.stops(syscall.SIGTERM)
-		require.Contains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits))
-		require.NotContains(t, s.log.String(), fmt.Sprintf("audit line %d written", c.audits+1))
+		require.Contains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges))
+		require.NotContains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges+1))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestServeSaysWhereAndHow(t *testing.T) {
 		require.NoError(t, err)
 		banner += line
 	}
-	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/audits  ", "a page"} {
+	for _, want := range []string{"/mcp  ", `over WebSocket, subprotocol "mcp"`, "/charges  ", "a page"} {
 		require.Contains(t, banner, want)
 	}
 	s.stops(syscall.SIGINT)
@@ -134,6 +134,23 @@ func TestServeRefusesWhatCannotWork(t *testing.T) {
 	require.Error(t, s.cmd.Wait())
 	require.Contains(t, s.log.String(), keysVariable)
 	require.NotContains(t, s.log.String(), "secret")
+}
+
+// A client that cannot be asked is refused, or answered with the defaults.
+func TestServeAnswersForClientsThatCannotBeAsked(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-defaults"}} {
+		s := serveHTTPOnAnyPort(t, nil, flags...)
+		client := s.client(&wire.Options{Capabilities: wire.Nothing})
+		reply, err := client.Send(within(t), wire.Request{Name: "weather_native", Arguments: map[string]string{"location": "Lisbon"}})
+		require.NoError(t, err)
+		if flags == nil {
+			require.Equal(t, int64(-32021), reply.Error.Code)
+		} else {
+			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+		}
+		require.NoError(t, client.Close())
+		s.stops(syscall.SIGTERM)
+	}
 }
 
 func TestServeOffersTheLandmineOnlyWhenAsked(t *testing.T) {

@@ -50,7 +50,7 @@ func TestServeLogsALineARound(t *testing.T) {
 	}
 	expected := []string{
 		`call ([0-9a-f]{8})  round 1   weather_steps ` + took + `asked place`,
-		`audit line 1 written`,
+		`card charged, 1 in all`,
 		`call ([0-9a-f]{8})  round 2   weather_steps ` + took + `asked units`,
 		`call ([0-9a-f]{8})  round 3   weather_steps ` + took + `completed`,
 		`call -         round 1   places ` + took + `completed`,

@@ -13,8 +13,8 @@ import (
 )
 
 const showAbout = `Plays calls in memory, with a server and a client for each, and prints the
-messages between them and the events on the server. Without flags it plays one
-call and then prints the table of all styles.
+messages between them and the events on the server. Without flags it shows one
+call on two servers, and what happens to a charge.
 
   weather-demo                                  start here
   weather-demo -style basic                     the smallest handler, explained
@@ -25,7 +25,7 @@ call and then prints the table of all styles.
   weather-demo -trace -style once               the messages, states decoded
   weather-demo -json                            the figures, for programs`
 
-// show plays the selected calls; without flags, one call and then the table.
+// show plays the selected calls; without flags, it gives an overview.
 func show(ctx context.Context, c command, args []string, t terminal) error {
 	f := c.flags()
 	style := f.String("style", "", "play this `style` only, by its name or letter, such as native or E; basic and multiround are the smallest handlers, explained as they run")
@@ -60,10 +60,10 @@ func show(ctx context.Context, c command, args []string, t terminal) error {
 	case *trace:
 		s.preferOne("Lisbon", *location != "")
 		return s.traces(ctx, p, answers)
-	case *ask || *style != "":
+	case f.NFlag() > 0:
 		return s.sequences(ctx, p, answers)
 	}
-	return s.overview(ctx, p)
+	return overview(ctx, p)
 }
 
 func (s selection) json(ctx context.Context, w io.Writer) error {
@@ -88,7 +88,7 @@ func (s selection) json(ctx context.Context, w io.Writer) error {
 // sequences plays the calls and prints the events as they happen.
 func (s selection) sequences(ctx context.Context, p printer, answers wire.Answers) error {
 	return s.each(func(sc plannedCall) error {
-		sc.answers, sc.watch = answers, sequence{p, map[any]bool{}}.moment
+		sc.answers, sc.watch = answers, newSequence(p, "server").moment
 		return sc.print(ctx, p, "\n  %s\n\n")
 	})
 }
@@ -174,67 +174,3 @@ func (s selection) each(f func(plannedCall) error) error {
 	}
 	return nil
 }
-
-// overview plays one call and prints the table, for readers new to all of it.
-func (s selection) overview(ctx context.Context, p printer) error {
-	call := plannedCall{option: s.styles[0], era: s.eras[0], location: s.locations[0], answers: weather.FirstChoices}
-	ahead, err := call.play(ctx)
-	if err != nil {
-		return err
-	}
-	here, between := introUnasked, ""
-	if ahead.Rounds > 1 {
-		here, between = introAsked, inBetween
-	}
-	fmt.Fprint(p, intro, here)
-	first := selection{s.styles[:1], s.eras[:1], s.locations[:1]}
-	if err := first.sequences(ctx, p, weather.FirstChoices); err != nil {
-		return err
-	}
-	fmt.Fprint(p, between, beforeTable)
-	if err := writeTable(ctx, p, s.locations); err != nil {
-		return err
-	}
-	fmt.Fprint(p, outro)
-	return nil
-}
-
-const intro = `Since revision 2026-07-28 of the Model Context Protocol a server cannot call its
-client back. A tool that needs an answer from its user ends with the result
-input_required, which holds a question and a sealed state. The client asks its
-user and calls the tool again, from the top, with the answer and the state.
-`
-
-const introAsked = `Here is one such call; ▸ and ● happen on the server:
-
-`
-
-const introUnasked = `This call asks nothing, so it is one request; ▸ happens on the server:
-
-`
-
-const inBetween = `The server keeps nothing between the two requests: all it needs comes back in
-request_state, which the client can neither read nor change.
-
-`
-
-const beforeTable = `Code above a question runs again in each round, and an effect such as the audit
-line must happen once. A legacy client cannot call again, and is asked while its
-one request is open. The tables below take each of the two in turn. B and N are
-two ways to get the first one wrong.
-
-`
-
-const outro = `
-Next, each after go run ./cmd/weather-demo:
-
-  -ask                               answer the questions yourself
-  -style steps                       one style, step by step
-  -style coroutine -era legacy       one style with a legacy client
-  -trace                             the messages, with the state decoded
-  -style basic, then multiround      the two smallest handlers, explained
-  compare E F                        the code of two styles as a diff
-  page                               in your browser: attack the call
-  serve                              the tools, for your own client
-  help                               all commands
-`

@@ -128,12 +128,12 @@ func TestAskInATerminal(t *testing.T) {
 		afterPlace  string
 		units, ends string
 	}{
-		{"answers by number", "-style G", "3\n", "+ answer: place = Springfield, Missouri", "2\n", "Weather in Springfield, Missouri: 70°F, sunny."},
-		{"answers in words", "-style H", "springfield, illinois\n", "+ answer: place = Springfield, Illinois", "metric\n", "Weather in Springfield, Illinois: 18°C, clear."},
+		{"answers by number", "-style G", "3\n", "+ place = Springfield, Missouri", "2\n", "Weather in Springfield, Missouri: 70°F, sunny."},
+		{"answers in words", "-style H", "springfield, illinois\n", "+ place = Springfield, Illinois", "metric\n", "Weather in Springfield, Illinois: 18°C, clear."},
 		{"a legacy client", "-style J -era legacy", "1\n", "answer: place = Springfield, Illinois", "2\n", "Weather in Springfield, Illinois: 64°F, clear."},
-		{"declines", "-style E", "1\n", "+ answer: place = Springfield, Illinois", "d\n", `Stopped: "units" was declined.`},
-		{"cancels", "-style F", "2\n", "+ answer: place = Springfield, Massachusetts", "cancel\n", `Stopped: "units" was cancelled.`},
-		{"ends the input", "-style C", "2\n", "+ answer: place = Springfield, Massachusetts", ctrlD, `Stopped: "units" was cancelled.`},
+		{"declines", "-style E", "1\n", "+ place = Springfield, Illinois", "d\n", `Stopped: "units" was declined.`},
+		{"cancels", "-style F", "2\n", "+ place = Springfield, Massachusetts", "cancel\n", `Stopped: "units" was cancelled.`},
+		{"ends the input", "-style C", "2\n", "+ place = Springfield, Massachusetts", ctrlD, `Stopped: "units" was cancelled.`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

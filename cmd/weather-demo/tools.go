@@ -10,21 +10,23 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
+var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
+
 // newServer is a server with every style of the weather tool, the two smallest examples,
 // and a tool that asks nothing.
-func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.Server {
+func newServer(rt *mrtr.Runtime, card *options.Card, withLandmine bool) *mcp.Server {
 	server := mcp.NewServer(weather.Implementation, nil)
 	styles := options.All
 	if withLandmine {
 		styles = weather.Styles()
 	}
 	for _, o := range styles {
-		mrtr.AddTool(server, weather.Tool(o), o.New(rt, audit))
+		mrtr.AddTool(server, weather.Tool(o), o.New(rt, card))
 	}
 	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "greet",
 		Description: "A greeting. Asks for a name.",
-		Annotations: weather.ReadOnly,
+		Annotations: readOnly,
 	}, options.Basic(rt))
 	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "resolve_work_item",
@@ -34,7 +36,7 @@ func newServer(rt *mrtr.Runtime, audit *options.Audit, withLandmine bool) *mcp.S
 	mrtr.AddTool(server, &mcp.Tool{
 		Name:        "places",
 		Description: "The places whose weather is known. Asks nothing.",
-		Annotations: weather.ReadOnly,
+		Annotations: readOnly,
 	}, listPlaces)
 	return server
 }

@@ -19,8 +19,8 @@ func (t tracer) moment(m moment) {
 		t.message("client ──▶ server", m.toServer, m.inspect)
 	case m.toClient != nil:
 		t.message("client ◀── server", m.toClient, m.inspect)
-	case m.audited != "":
-		fmt.Fprintf(t, "%s\n\n", t.effect("● audit: "+m.audited))
+	case m.charged != "":
+		fmt.Fprintf(t, "%s\n\n", t.effect("● "+m.charged))
 	case m.event.Kind == observe.HandlerEntered && m.event.Handler != "":
 		fmt.Fprintf(t, "▸ step %s\n\n", m.event.Handler)
 	case m.event.Kind == observe.HandlerEntered:

@@ -38,15 +38,16 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 	}
 	t.Logf("%d checks, of them %d looks with axe", len(checked), looks)
-	require.Equal(t, 18*9, looks, "looks with axe: states in settings")
+	require.Equal(t, 19*9, looks, "looks with axe: states in settings")
 	require.Greater(t, len(checked), 310, "checks: each style's calls to their end, the looks, the labels in each state, and more")
 	cells := 0
-	for _, name := range []string{"attacks", "store", "charging", "charging with a store"} {
+	for _, name := range []string{"attacks", "attacks with a store", "late attacks", "late attacks with a store"} {
 		var played struct{ Cells int }
 		require.NoError(t, json.Unmarshal(checked[name].Data, &played), name)
 		require.NotZero(t, played.Cells, name)
 		cells += played.Cells
 	}
+	require.Equal(t, 12*12*4, cells, "attacks on styles, with and without a store, with an early and a late charge")
 	var read struct {
 		Captions int
 		Claims   map[string]int

@@ -88,15 +88,15 @@ async function done(page, where) {
   return r;
 }
 
-// Those that charge a card in their last round.
-const charging = ["once", "steps", "coroutine", "journal", "resumable"];
-for (const style of charging.filter((s) => s !== "resumable")) { // which is a switch of coroutine
+// Those whose charge can be moved into their last round.
+const movable = ["once", "steps", "coroutine", "journal", "resumable"];
+for (const style of movable.filter((s) => s !== "resumable")) { // which is a switch of coroutine
   for (const legacy of [false, true]) {
-    check(`charges/${style}/${legacy ? "legacy" : "modern"}`, {}, async (page) => {
-      await playTo(page, { style, legacy, place: "Springfield", charging: true });
+    check(`charges late/${style}/${legacy ? "legacy" : "modern"}`, {}, async (page) => {
+      await playTo(page, { style, legacy, place: "Springfield", late: true });
       const r = await done(page, style);
       same(r.text, "Springfield, Illinois: 18°C, clear.", "text");
-      same(r.audits, 1, "charges");
+      same(r.charges, 1, "charges");
       must(r.caption.endsWith("Charges: 1."), r.caption);
       same(await page.locator(".ledger li code").allTextContents(), ["charged the card for Springfield, Illinois"], "the ledger");
     });
@@ -112,7 +112,7 @@ for (const style of styles) {
         same(r.kind, "The result", "kind");
         same(r.text, place === "Lisbon" ? "Lisbon: 22°C, partly cloudy." : "Springfield, Illinois: 18°C, clear.", "text");
         const twice = style === "naive" || (style === "await" && !legacy);
-        same(r.audits, twice ? 2 : 1, "audits");
+        same(r.charges, twice ? 2 : 1, "charges");
         must(r.caption.length > 40, "no caption");
       });
     }
@@ -125,7 +125,7 @@ for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]
     const r = await done(page, kind);
     same(r.kind, "An error result, which the model can read", "kind");
     must(r.text.includes(`"units" was ${kind}`), r.text);
-    same(r.audits, 0, "audits");
+    same(r.charges, 0, "charges");
     must(r.caption.startsWith("You said no."), r.caption);
   });
 }
@@ -137,7 +137,7 @@ check("tampered", {}, async (page) => {
   await press(page, "Answer");
   const r = await done(page, "tampered");
   same(r.kind, "Error −32602", "kind");
-  same(r.audits, 0, "audits");
+  same(r.charges, 0, "charges");
   must(r.caption.includes("forged_or_transplanted"), r.caption);
   must(!JSON.stringify(r.seen.said).includes("forged_or_transplanted"), "the client is told the reason");
 });
@@ -153,7 +153,7 @@ check("opened", {}, async (page) => {
   await playTo(page, { style: "once", place: "Springfield" }, null);
   await press(page, "Open");
   const letter = await page.locator(".letter").innerText();
-  for (const want of ["place = Springfield, Illinois", "audit", "metric, imperial"]) must(letter.includes(want), `the letter lacks ${want}: ${letter}`);
+  for (const want of ["place = Springfield, Illinois", "charge", "metric, imperial"]) must(letter.includes(want), `the letter lacks ${want}: ${letter}`);
   await press(page, "Close it");
   await press(page, "Change one byte");
   await press(page, "Open it, as the server does");
@@ -176,7 +176,7 @@ for (const [style, extra] of surviving) {
     } else {
       same(r.text, "Lisbon: 22°C, partly cloudy.", "text");
     }
-    same(r.audits, 1, "audits");
+    same(r.charges, 1, "charges");
     // The bench is whole again for the next call.
     await press(page, "Call again");
     await asked(page, "Which units?");
@@ -210,17 +210,104 @@ check("tour", {}, async (page) => {
   await result(page);
   await press(page, /^Next: /);
   const step = page.locator("[aria-current=step]");
-  const own = page.locator(".caption", { hasText: /^The style naive writes to the audit log above/ });
+  const own = page.locator(".caption", { hasText: /^In style naive the charge stands above/ });
   await own.waitFor();
   same(await step.count(), 1, "steps here");
   await choose(page, { style: "steps" });
   await step.waitFor({ state: "detached" });
   await own.waitFor({ state: "detached" });
-  for (const [title, starts] of [["Change one byte", /^Press Call\./], ["Open the sealed state", /^Press Call, and answer the first question/]]) {
+  for (const [title, starts] of [["Change one byte", /^Press Call\. Change one byte/], ["Once cures it", /^The same line, in Once\./]]) {
     await page.getByRole("navigation", { name: "The tour" }).getByRole("link", { name: title }).click();
     await page.locator(".caption", { hasText: starts }).waitFor();
     same(await step.textContent().then((t) => t.slice(1)), title, "the step");
   }
+});
+
+// The whole tour, as its captions say, with the charges at the end of each step.
+const toDo = {
+  "Once cures it": (page) => press(page, "Open"),
+  "Kill the server": (page) => press(page, /^kill it/),
+  "Change one byte": (page) => press(page, "Change one byte"),
+  "Lose the answer": (page) => page.getByLabel("lose the response").check(),
+  "Lose it with a store": (page) => page.getByLabel("lose the response").check(),
+};
+const chargesOf = { "Charge twice": 2, "Change one byte": 0, "Lose the answer": 2 };
+check("the whole tour", {}, async (page) => {
+  const titles = (await page.locator(".tour a").allInnerTexts()).map((t) => t.replace(/^\d+\s*/, ""));
+  same(titles.length, 8, "steps");
+  for (const [i, title] of titles.entries()) {
+    same((await page.locator("[aria-current=step]").innerText()).replace(/^\d+\s*/, ""), title, "the step");
+    await call(page);
+    await asked(page, "Which units?");
+    if (toDo[title]) {
+      must(await page.locator(".todo").isVisible(), `${title}: the task is not in sight`);
+      await toDo[title](page);
+    }
+    await press(page, "Answer");
+    if (title.startsWith("Lose")) await sendAgain(page);
+    const r = await done(page, title);
+    same(r.charges, chargesOf[title] ?? 1, `${title}: charges`);
+    same(await page.locator(".todo").count(), 0, `${title}: tasks that are left`);
+    const next = page.locator(".result button.primary");
+    same(await next.innerText(), i < 7 ? `Next: ${titles[i + 1][0].toLowerCase()}${titles[i + 1].slice(1)}` : "Next: now try to break it", "the next step");
+    if (i < 7) await next.click();
+  }
+  same(await page.locator(".home a").count(), 3, "links to go on");
+});
+
+// sendAgain sends the request again whose response was lost.
+async function sendAgain(page) {
+  await page.locator(".result .kind", { hasText: "No response" }).waitFor();
+  await page.getByRole("button", { name: "Call again" }).waitFor();
+  await page.locator(".caption", { hasText: "send the same request again. A new call would be a second order." }).waitFor();
+  await press(page, "Send the same request again");
+  await page.locator(".result .kind", { hasText: "The result" }).waitFor();
+}
+
+// The library's promise, by hand: a response is lost, and the request is sent again.
+for (const [store, late, charges] of [[false, true, 2], [true, true, 1], [false, false, 1]]) {
+  check(`lost/response${late ? " to a charge" : ""}, ${store ? "with" : "without"} a store`, {}, async (page) => {
+    await page.locator("details summary").click();
+    if (store) await page.getByLabel("with a store").check({ force: true });
+    await playTo(page, { style: "once", late }, null);
+    await page.getByLabel("lose the response").check();
+    await press(page, "Answer");
+    await sendAgain(page);
+    const r = await done(page, "sent again");
+    same([r.text, r.charges], ["Lisbon: 22°C, partly cloudy.", charges], "the call");
+    // Another call has its own story.
+    await press(page, "Call again");
+    await asked(page, "Which units?");
+    await press(page, "Answer");
+    same((await done(page, "the next call")).charges, 1, "charges of the next call");
+  });
+}
+
+check("reload", {}, async (page) => {
+  await playTo(page, { style: "once", place: "Springfield" }, null);
+  const before = await page.locator(".caption").textContent();
+  await page.reload();
+  await asked(page, "Which units?");
+  same(await page.locator(".caption").textContent(), before, "the caption");
+  await press(page, "Answer");
+  const r = await done(page, "after a reload");
+  same([r.text, r.charges], ["Springfield, Illinois: 18°C, clear.", 1], "the call");
+});
+
+// A call goes from A to B and back, and each is killed on its way.
+check("a, b, a", {}, async (page) => {
+  await choose(page, { style: "once", place: "Springfield" });
+  await call(page);
+  await asked(page, "Which Springfield?");
+  await press(page, /^kill it/);
+  await page.getByText("the one that is left").waitFor();
+  await press(page, "Answer");
+  await asked(page, "Which units?");
+  await press(page, /^kill it/);
+  await page.getByText("instance A", { exact: true }).waitFor();
+  await press(page, "Answer");
+  const r = await done(page, "a, b, a");
+  same([r.text, r.charges], ["Springfield, Illinois: 18°C, clear.", 1], "the call");
 });
 
 // What was found in one state is not shown for the next one.
@@ -251,8 +338,8 @@ check("requests at once", {}, async (page) => {
   same([...silent], [], "connections without a request");
 });
 
-// The table of "Every style", for each attack: the verdict and the audits.
-const measured = {
+// The table of "Every style", for each attack: the verdict and the charges.
+const early = {
   resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "given 1 → 2", "resumable 1", "await 2 → 3", "naive 2 → 3"],
   both: ["native 0 → 2", "steps 1", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
   replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
@@ -261,18 +348,18 @@ const measured = {
   tool: ["native refused", "steps refused"],
   user: ["native refused", "coroutine refused"],
   late: ["native refused", "once refused", "coroutine refused"],
+  key: ["native refused", "once refused", "coroutine refused", "naive refused"],
   other: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   kill: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
 };
 // requireVerdicts plays an attack, reads the table of every style, and each style's
 // caption against its messages.
-async function requireVerdicts(page, id, wanted, { store = false, charging = false } = {}) {
-  const attack = page.locator(".attacks li").nth(Object.keys(measured).indexOf(id)).getByRole("button").first();
+async function requireVerdicts(page, id, wanted, { store = false, late = true } = {}) {
+  const attack = page.locator(".attacks li").nth(Object.keys(early).indexOf(id)).getByRole("button").first();
   await attack.click();
   await page.locator(".every h2", { hasText: await attack.locator("b").textContent() }).waitFor();
   await page.locator(".every .dim", { hasText: store ? "with a store" : "without a store" }).waitFor();
-  await page.locator(".every th", { hasText: charging ? "charges" : "audits" }).waitFor();
   must(wanted.length > 0, `${id}: no style is looked at`);
   const cells = await eventually(async () => {
     must((await page.locator(".every .pending").count()) === 0, `${id}: not every style was played`);
@@ -294,7 +381,8 @@ async function requireVerdicts(page, id, wanted, { store = false, charging = fal
     }
     return Promise.all((await rows.all()).map(async (row) => [await row.innerText(), await row.evaluate(seenOf)]));
   });
-  same(cells.length, charging ? 5 : 12, `${id}: cells`);
+  same(cells.length, 12, `${id}: cells`);
+  same(cells.filter(([, seen]) => seen.late).length, late ? movable.length : 0, `${id}: those that charge late`);
   for (const [row, seen] of cells) readCaption(seen.says, seen, `${id}, ${row.replace(/\s+/g, " ")}${store ? ", with a store" : ""}`);
   return cells.length;
 }
@@ -307,48 +395,48 @@ async function requireEvery(page, wanted, setting) {
   return { cells };
 }
 
-check("attacks", { hash: "attack" }, (page) => requireEvery(page, measured));
+const chargeEarly = (page) => page.getByLabel("charge in the last round").uncheck();
+check("attacks", { hash: "attack" }, async (page) => {
+  await chargeEarly(page);
+  return requireEvery(page, early, { late: false });
+});
 
 // The same with a store: no effect happens twice, except where one stands above a
 // question. Of two at once, coroutine's other instance finds the stored result or no
 // handler, whichever comes first.
 const remembered = {
-  ...measured,
+  ...early,
   resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "given stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
   both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine 1", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
-  other: ["native completes", "once completes", "journal completes", "coroutine completes", "resumable completes"],
+  other: ["native completes", "once completes", "journal completes", "resumable completes", "coroutine handler gone"],
 };
-check("store", { hash: "attack" }, async (page) => {
+check("attacks with a store", { hash: "attack" }, async (page) => {
+  await chargeEarly(page);
   await page.getByLabel("with a store").check({ force: true });
-  return requireEvery(page, remembered, { store: true });
+  return requireEvery(page, remembered, { store: true, late: false });
 });
 
-// With an effect in the last round it is the store that keeps it single, in every style
-// but coroutine.
-const doubled = charging.filter((s) => s !== "coroutine");
-const ofCharging = (verdicts) => Object.fromEntries(Object.entries(verdicts).map(([id, rows]) => [id, rows.filter((row) => charging.includes(row.split(" ")[0]))]));
-const charged = {
-  ...ofCharging(measured),
+// With the charge in the last round it is the store that keeps it single, in every style
+// but coroutine. The page begins with it.
+const doubled = movable.filter((s) => s !== "coroutine");
+const moved = (verdicts, changed) => ({
+  ...verdicts,
+  ...Object.fromEntries(Object.entries(changed).map(([id, rows]) => [id, [...verdicts[id].filter((row) => !movable.includes(row.split(" ")[0])), ...rows]])),
+});
+check("late attacks", { hash: "attack" }, (page) => requireEvery(page, moved(early, {
   resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
   both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
   replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
-};
-check("charging", { hash: "attack" }, async (page) => {
-  await page.getByLabel("charge the card").check();
-  return requireEvery(page, charged, { charging: true });
-});
+})));
 
-const chargedOnce = {
-  ...ofCharging(remembered),
-  resend: charging.map((s) => `${s} stored result 1`),
-  both: doubled.map((s) => `${s} 0 → 1`),
-  replay: charging.map((s) => `${s} refused 1`),
-};
-check("charging with a store", { hash: "attack" }, async (page) => {
-  await page.getByLabel("charge the card").check();
+check("late attacks with a store", { hash: "attack" }, async (page) => {
   await page.getByLabel("with a store").check({ force: true });
-  return requireEvery(page, chargedOnce, { store: true, charging: true });
+  return requireEvery(page, moved(remembered, {
+    resend: movable.map((s) => `${s} stored result 1`),
+    both: doubled.map((s) => `${s} 0 → 1`),
+    replay: movable.map((s) => `${s} refused 1`),
+  }), { store: true });
 });
 
 // No label cuts what the client is told, on a phone too.
@@ -368,7 +456,7 @@ async function requireWhole(page, begins) {
 }
 
 check("compare", { hash: "compare" }, async (page) => {
-  await page.getByRole("heading", { name: "11 lines differ. On the wire, none." }).waitFor();
+  await page.getByRole("heading", { name: "9 lines differ. On the wire, none." }).waitFor();
   await page.locator("#compare-0").selectOption("coroutine");
   await page.locator("#compare-1").selectOption("journal");
   await page.getByRole("heading", { name: /^2 lines differ. On the wire, none\.$/ }).waitFor();
@@ -405,7 +493,7 @@ check("moving", { motion: "no-preference" }, async (page) => {
   must(ran > 10, `only ${ran} lines were seen running`);
   await press(page, "Answer");
   await page.locator(".wire-scroll").click({ position: { x: 5, y: 5 } }); // finishes the round
-  same((await result(page)).audits, 1, "audits");
+  same((await result(page)).charges, 1, "charges");
 });
 
 check("typed text stays text", {}, async (page) => {

@@ -74,7 +74,7 @@ export const collisions = (page) => page.evaluate(() => {
   apart(heads);
   apart(words);
   for (const group of [".bar a, .brand > *, .bar .status", ".tour a", ".tab-bar [role=tab], .tab-bar .status", ".attacks button > *", ".tiles span > *"]) apart(labels(group));
-  const wire = document.querySelector(".wire")?.getBoundingClientRect();
+  const wire = document.querySelector(".wire-scroll")?.getBoundingClientRect();
   if (wire && heads.length + words.length < 4) found.push("the diagram has no labels");
   for (const { words: w, box } of [...heads, ...words]) if (box.left < wire.left - 1 || box.right > wire.right + 1) found.push(`"${w}" leaves the wire`);
   for (const run of document.querySelectorAll("rect.box")) {

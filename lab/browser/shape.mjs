@@ -2,13 +2,13 @@
 
 import { asked, call, press } from "./browser.mjs";
 
-const words = ["Through MCP, the Model Context Protocol,", "In a multi-round call"];
+const words = ["Through MCP, the Model Context Protocol,", "A server cannot call it back:"];
 
 export function shapeChecks(check, url, { must, same, eventually }) {
   check("first words", {}, async (page) => {
     const seen = await page.locator("#app").innerText();
     for (const w of words) must(seen.includes(w), `${w} is not on the first screen`);
-    must((await page.locator(".hero p").innerText()).match(/\. |\.$/g).length === 2, "they are two sentences");
+    must((await page.locator(".hero p").innerText()).match(/\. |\.$/g).length === 3, "they are three sentences");
     for (const style of ["once", "steps", "coroutine", "journal", "sse_shim", "naive"]) {
       must(!(await page.getByRole("radio", { name: new RegExp(`^${style}`) }).isVisible()), `${style} is named before it means something`);
     }
@@ -25,7 +25,7 @@ export function shapeChecks(check, url, { must, same, eventually }) {
       await page.locator(`body.${hash.startsWith("tour") ? "play" : hash}`).waitFor();
       titles.push(await page.title());
     }
-    same(titles, ["Play a call", "Kill the server while it waits", "Attack a call", "Compare two styles", "Every style"].map((t) => `${t} · weather-demo`), "the titles");
+    same(titles, ["Play a call", "Kill the server", "Attack a call", "Compare two styles", "Every style"].map((t) => `${t} · weather-demo`), "the titles");
   });
 
   for (const [width, height] of [[390, 844], [320, 568]]) {
@@ -42,6 +42,29 @@ export function shapeChecks(check, url, { must, same, eventually }) {
       const last = await page.locator(".ledger").boundingBox();
       const bar = await page.locator(".primary-bar").boundingBox();
       must(last.y + last.height <= bar.y + 1, "Call covers the end of the page");
+    });
+  }
+
+  // Who follows the tour sees what to do and the button that does it, in every step of a call.
+  for (const [width, height] of [[390, 664], [412, 915], [768, 1024], [1024, 768], [1280, 720], [1366, 768], [1440, 900], [1536, 864], [1600, 900]]) {
+    check(`in sight/${width}`, { width, height, hash: "tour-7" }, async (page) => {
+      const inSight = (when) => eventually(async () => {
+        for (const what of [".says", "button.primary"]) {
+          const box = await page.locator(what).first().boundingBox();
+          must(box && box.y >= -1 && box.y + box.height <= height + 1, `${what} of ${when} is at ${JSON.stringify(box)}`);
+        }
+      });
+      await inSight("the start");
+      await call(page);
+      await asked(page, "Which units?");
+      await inSight("the question");
+      await page.getByLabel("lose the response").check();
+      await press(page, "Answer");
+      await page.getByRole("button", { name: "Send the same request again" }).waitFor();
+      await inSight("the loss");
+      await press(page, "Send the same request again");
+      await page.locator(".result .kind", { hasText: "The result" }).waitFor();
+      await inSight("the end");
     });
   }
 

@@ -7,11 +7,6 @@ const question = async (page) => {
   await call(page);
   await asked(page, /^Which/);
 };
-const second = async (page) => {
-  await question(page);
-  await press(page, "Answer");
-  await asked(page, "Which units?");
-};
 const done = async (page) => {
   await question(page);
   await press(page, "Answer");
@@ -34,7 +29,7 @@ export const states = {
   "state-opened": {
     hash: "tour-3",
     reach: async (page) => {
-      await second(page);
+      await question(page);
       await press(page, "Open");
       await page.locator(".letter").waitFor();
     },
@@ -76,6 +71,15 @@ export const states = {
     },
   },
   legacy: { hash: "tour-6", reach: done },
+  "response-lost": {
+    hash: "tour-7",
+    reach: async (page) => {
+      await question(page);
+      await page.getByLabel("lose the response").check();
+      await press(page, "Answer");
+      await page.getByRole("button", { name: "Send the same request again" }).waitFor();
+    },
+  },
   // These come over a line that is cut.
   lost: {
     line: true,

@@ -23,7 +23,7 @@ import (
 )
 
 // duplicatesTable shows how a call ends if something happens to its last request. Its first
-// two requests reach one server; the number counts the audit lines of the whole call.
+// two requests reach one server; the number counts the charges of the whole call.
 func duplicatesTable(t *testing.T) string {
 	table := "    style           sent twice     with a store   restart        new version\n"
 	for _, v := range survivors {
@@ -44,7 +44,7 @@ func TestAnotherKeyRefusesEveryStyle(t *testing.T) {
 }
 
 // maker makes the weather tool in one style.
-type maker = func(*mrtr.Runtime, *options.Audit) options.Handler
+type maker = func(*mrtr.Runtime, *options.Card) options.Handler
 
 // survivor is a style, with a later version of it that asks for the units first.
 type survivor struct {
@@ -53,16 +53,16 @@ type survivor struct {
 }
 
 var survivors = []survivor{
-	{"E", "native", options.Native, laterGuards(audited)},
-	{"F", "once", options.Once, laterGuards(auditedOnce)},
+	{"E", "native", options.Native, laterGuards(charged)},
+	{"F", "once", options.Once, laterGuards(chargedOnce)},
 	{"G", "steps", options.Steps, laterSteps},
 	{"H", "coroutine", options.Coroutine, laterLinear(linear.Coroutine[options.Query, options.Report])},
 	{"J", "journal", options.Journal, laterLinear(linear.Journal[options.Query, options.Report])},
 	{"HJ", "resumable", options.Resumable, laterLinear(linear.Resumable[options.Query, options.Report])},
 	{"K", "given", options.Given, laterGiven},
-	{"A", "sse_shim", options.SSEShim, laterGuards(audited)},
-	{"C", "version_branch", options.VersionBranch, laterGuards(audited)},
-	{"D", "two_handlers", options.TwoHandlers, laterGuards(audited)},
+	{"A", "sse_shim", options.SSEShim, laterGuards(charged)},
+	{"C", "version_branch", options.VersionBranch, laterGuards(charged)},
+	{"D", "two_handlers", options.TwoHandlers, laterGuards(charged)},
 }
 
 // incident befalls the last request of a call.
@@ -78,7 +78,7 @@ const (
 
 // meets makes a call to which the incident happens, and returns how it ends.
 func (v survivor) meets(t *testing.T, befalls incident) string {
-	audit, key := &options.Audit{}, statecodec.GenerateKey()
+	card, key := &options.Card{}, statecodec.GenerateKey()
 	opts := &mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}}
 	if befalls == sentTwiceRemembered {
 		opts = &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)}
@@ -87,7 +87,7 @@ func (v survivor) meets(t *testing.T, befalls incident) string {
 	serving := func(tool maker, opts *mrtr.Options) *wire.Client {
 		opts.Listener = observe.With(&stopped)
 		return connected(t, opts, func(server *mcp.Server, rt *mrtr.Runtime) {
-			mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, tool(rt, audit))
+			mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, tool(rt, card))
 		})
 	}
 	client := serving(v.now, opts)
@@ -114,7 +114,7 @@ func (v survivor) meets(t *testing.T, befalls incident) string {
 		client = serving(v.now, &mrtr.Options{})
 	}
 	stopped.err = nil
-	return fmt.Sprintf("%s, %d", stopped.ending(send(request)), len(audit.Lines()))
+	return fmt.Sprintf("%s, %d", stopped.ending(send(request)), len(card.Charges()))
 }
 
 // lastStop holds the error of the call that stopped last. An observer hears of it before the
@@ -138,24 +138,24 @@ func (s *lastStop) ending(reply *wire.Reply) string {
 	return "completes"
 }
 
-// auditing writes the audit line of a call.
-type auditing func(ctx context.Context, c *mrtr.Call, audit *options.Audit, place string) error
+// charging charges for a call.
+type charging func(ctx context.Context, c *mrtr.Call, card *options.Card, place string) error
 
-func audited(_ context.Context, _ *mrtr.Call, audit *options.Audit, place string) error {
-	audit.Record(place)
+func charged(_ context.Context, _ *mrtr.Call, card *options.Card, place string) error {
+	card.Charge(place)
 	return nil
 }
 
-func auditedOnce(ctx context.Context, c *mrtr.Call, audit *options.Audit, place string) error {
-	_, err := mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
-		audit.Record(place)
+func chargedOnce(ctx context.Context, c *mrtr.Call, card *options.Card, place string) error {
+	_, err := mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+		card.Charge(place)
 		return true, nil
 	})
 	return err
 }
 
-func laterGuards(record auditing) maker {
-	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+func laterGuards(record charging) maker {
+	return func(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			units, ok := mrtr.Answer(c, options.Units)
 			if !ok {
@@ -169,19 +169,19 @@ func laterGuards(record auditing) maker {
 			if !ok {
 				return mrtr.Need(which), options.Report{}, nil
 			}
-			return nil, options.NewReport(place, units), record(ctx, c, audit, place)
+			return nil, options.NewReport(place, units), record(ctx, c, card, place)
 		}), nil)
 	}
 }
 
-func laterSteps(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+func laterSteps(rt *mrtr.Runtime, card *options.Card) options.Handler {
 	var b steps.List[options.Query, options.Report]
 	units := steps.Always(&b, options.Units)
 	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[options.Query]) (mrtr.Question[string], error) {
 		return options.WhichPlace(at.In.Location)
 	})
-	steps.Do(&b, "audit", func(ctx context.Context, at *steps.At[options.Query], idem string) (bool, error) {
-		audit.Record(place.Of(at))
+	steps.Do(&b, "charge", func(ctx context.Context, at *steps.At[options.Query], idem string) (bool, error) {
+		card.Charge(place.Of(at))
 		return true, nil
 	})
 	b.End(func(ctx context.Context, at *steps.At[options.Query]) (options.Report, error) {
@@ -191,7 +191,7 @@ func laterSteps(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
 }
 
 func laterLinear(style func(linear.Func[options.Query, options.Report]) mrtr.Style[options.Query, options.Report]) maker {
-	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	return func(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		return mrtr.Tool(rt, style(func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
 			units, err := linear.Ask(ctx, c, options.Units)
 			if err != nil {
@@ -205,18 +205,18 @@ func laterLinear(style func(linear.Func[options.Query, options.Report]) mrtr.Sty
 			if err != nil {
 				return options.Report{}, err
 			}
-			return options.NewReport(place, units), auditedOnce(ctx, c, audit, place)
+			return options.NewReport(place, units), chargedOnce(ctx, c, card, place)
 		}), nil)
 	}
 }
 
-func laterGiven(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+func laterGiven(rt *mrtr.Runtime, card *options.Card) options.Handler {
 	units := given.Always[options.Query](options.Units)
 	place := given.After(units, "place", func(_ context.Context, q options.Query, _ string) (mrtr.Question[string], error) {
 		return options.WhichPlace(q.Location)
 	})
 	return mrtr.Tool(rt, given.Handler2(place, units, func(_ context.Context, _ *mrtr.Call, _ options.Query, place, units string) (options.Report, error) {
-		audit.Record(place)
+		card.Charge(place)
 		return options.NewReport(place, units), nil
 	}), nil)
 }

@@ -34,7 +34,7 @@ func corner(t *testing.T, version string, stateless bool) string {
 	require.NoError(t, err)
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, options.Steps(rt, &options.Audit{}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, options.Steps(rt, &options.Card{}))
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: stateless})
 	require.NoError(t, err)
 	web := httptest.NewServer(handler)

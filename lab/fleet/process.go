@@ -68,7 +68,9 @@ func Start(job any) (*Process, error) {
 // Run starts another program as one.
 func Run(cmd *exec.Cmd, environment ...string) (*Process, error) {
 	cmd.Env = append(cmd.Environ(), environment...)
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
 	// In a group of its own, a process that is stopped when this one dies is woken and
 	// hung up on by the kernel.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -181,11 +181,11 @@ var styles = []string{
 	"native", "sse_shim", "version_branch", "two_handlers", "once", "steps", "coroutine", "journal",
 }
 
-// between are the styles whose audit stands between the two questions. A decline of
+// between are the styles whose charge stands between the two questions. A decline of
 // the second keeps its text in every style; with these a hint names the effects.
 var between = map[string]bool{"once": true, "steps": true, "coroutine": true, "journal": true}
 
-const auditWasDone = " \"audit\" was done: do not call the tool again without checking."
+const chargeWasDone = " \"charge\" was done: do not call the tool again without checking."
 
 var (
 	place = elicitation{"Which Springfield?", []string{"place"}}
@@ -246,7 +246,7 @@ const legend = "per style Lisbon, Springfield, decline in Lisbon, decline in Spr
 func expected(s scenario, style, era string) outcome {
 	want := s.want
 	if want.IsError && between[style] {
-		want.Text += auditWasDone
+		want.Text += chargeWasDone
 	}
 	asked := len(want.Questions)
 	want.Traffic = traffic{Calls: 1 + asked, ModernCalls: 1 + asked, InputRequired: asked}

@@ -31,34 +31,35 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 15_470},
-	{"mrtr/mrtrtest", 1500, 770},
+	{"mrtr", 14_950, 21_100},
+	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
 	sized("store", 2750),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 650, 565},
-	{"tasks", 2000, 2700},
-	{"serve", 270, 250},
-	{"transport", 6710, 5175},
+	{"tasks", 2150, 3000},
+	{"serve", 515, 725},
+	{"relay", 250, 365},
+	{"transport", 6780, 5175},
 	{"boundary", 5600, 4850},
 	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
 	sized("cmd/weather-demo", 3900),
 	sized("examples", 500),
-	sized("internal", 3990),
+	sized("internal", 4015),
 	{"prove", 14_640, 5650},
-	{"lab", 8620, 9464},
+	{"lab", 8745, 9590},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 73_900
-	tests = 55_711
-	files = 978
+	code  = 74_800
+	tests = 62_500
+	files = 985
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 590
+	filesOfRoot = 588
 )
 
 func main() {
@@ -67,9 +68,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// kits are folders that only tests import: their lines are tests, whatever their names.
-var kits = []string{"mrtr/internal/kit"}
 
 // count is what a room has.
 type count struct{ code, tests, files int }
@@ -94,7 +92,7 @@ func run() error {
 			return err
 		}
 		n, c := bytes.Count(text, []byte("\n")), &counts[roomOf(path)]
-		if strings.HasSuffix(path, "_test.go") || inside(path, kits) {
+		if strings.HasSuffix(path, "_test.go") {
 			c.tests += n
 			all.tests += n
 		} else {

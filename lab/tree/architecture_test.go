@@ -174,6 +174,7 @@ var definedCodes = map[int]string{
 // codesThatAreNotOurs are reserved codes that our programs contain and do not choose.
 var codesThatAreNotOurs = map[string]map[int]string{
 	"boundary/errors.go":                    {-32002: "go-sdk's code for an unknown resource, which is replaced"},
+	"relay/relay.go":                        {-32005: "go-sdk's code for a request that its transport could not send, or read the answer to"},
 	"transport/internal/message/message.go": {-32005: "go-sdk's code for a message that its transport does not send, which stays in the process"},
 	"prove/rules_result.go": {
 		-32002: "a code that a server is condemned for", -32042: "a code that a server is condemned for",

@@ -75,6 +75,7 @@ var importStair = []struct {
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},
 	{"mrtr/given", []string{"mrtr"}, "a style needs the engine alone"},
+	{"relay", []string{gosdk, "mrtr"}, "it proves that a style needs nothing that is internal"},
 	{"mrtr/internal/shop", []string{gosdk, "mrtr"}, "the examples of the styles call one tool"},
 	{"mrtr/linear", []string{"mrtr", "mrtr/internal/weight", "sse/era"}, "a style needs the engine alone"},
 	{"mrtr/durable", []string{gosdk, "mrtr", "mrtr/internal/claim", "internal/callerror", "internal/usage", "statecodec", "store"}, "who runs a round is decided outside the engine, and without knowing any style"},
@@ -83,7 +84,7 @@ var importStair = []struct {
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store"}, "any go-sdk tool can be a task, whatever style it has"},
-	{"serve", []string{gosdk, "boundary", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
+	{"serve", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "mrtr/given", "mrtr/linear", "mrtr/steps", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
@@ -103,7 +104,8 @@ var importStair = []struct {
 	{"cmd/weather-demo/internal/page", []string{anything}, "the page serves every style, over every part that it shows"},
 	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "mrtr/linear", "mrtr/steps", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
-	{"options/contract", []string{gosdk, "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them"},
+	{"examples/server", []string{gosdk, "mrtr", "mrtr/durable", "serve", "store"}, "it is copied into other modules, which cannot import what is internal"},
+	{"options/contract", []string{gosdk, "examples", "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them, and the two of package examples"},
 
 	// The prover's module.
 	{"prove", []string{gosdk, jsonschema, "internal/judge", "internal/wire"}, "it judges any server, and must not know the engine it also judges"},

@@ -27,9 +27,8 @@ import (
 // listener is an instance of a known caller's, and what it logs.
 type listener struct {
 	*instance
-	seen *both
-	log  lockedText
-	rt   *mrtr.Runtime
+	log lockedText
+	rt  *mrtr.Runtime
 }
 
 // lockedText is written by an instance and read by a test while the instance runs.
@@ -53,8 +52,8 @@ func (l *lockedText) String() string {
 func newListener(t *testing.T, records *store.Memory, stopsAt string, o *durable.Options) *listener {
 	var opts mrtr.Options
 	l := &listener{instance: newInstance(records, stopsAt)}
-	l.seen = &both{log: observe.Log(slog.New(slog.NewJSONHandler(&l.log, nil)))}
-	opts.Listener, opts.Durable = observe.With(l.seen), durable.In(l.instance, o)
+	opts.Listener = observe.With(observe.Log(slog.New(slog.NewJSONHandler(&l.log, nil))))
+	opts.Durable = durable.In(l.instance, o)
 	opts.Principal = func(context.Context, mcp.Request) (string, error) { return "anna", nil }
 	l.rt = kit.TripRuntime(t, &opts)
 	return l

@@ -17,17 +17,6 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// both hands events to a test and to the log.
-type both struct {
-	kit.Recorder
-	log observe.Observer
-}
-
-func (b *both) Observe(ctx context.Context, e observe.Event) {
-	b.Recorder.Observe(ctx, e)
-	b.log.Observe(ctx, e)
-}
-
 // An effect that failed in an earlier round, and is in doubt in one that is let go of, stays
 // in doubt for the request that goes on there.
 func TestDoubtAfterAFailureOutlivesItsRound(t *testing.T) {

@@ -135,7 +135,7 @@ func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
 	for _, situation := range situations {
 		head += " " + situation.name + " |"
 	}
-	var rows joinedRows
+	var rows kit.Rows
 	for _, s := range duplicateStyles {
 		cells := ""
 		for _, situation := range situations {
@@ -145,12 +145,12 @@ func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
 				cells += fmt.Sprintf(" %s; %d/%d |", outcome, did.Count("held"), did.Count("paid"))
 			})
 		}
-		rows.add(s.name, cells)
+		rows.Add(s.name, cells)
 	}
 	if t.Failed() {
 		return
 	}
-	table := head + "\n|---|" + strings.Repeat("---|", len(situations)) + "\n" + rows.by(", ")
+	table := head + "\n|---|" + strings.Repeat("---|", len(situations)) + "\n" + rows.By(", ")
 	doc, err := os.ReadFile("../../docs/what-can-happen-twice.md")
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(doc), "\n\n"+head)
@@ -161,32 +161,6 @@ func tabled(t *testing.T, situations []situation, opts func() *mrtr.Options) {
 // What becomes of duplicates when nothing but the client remembers a call.
 func TestDuplicatesWithoutAStore(t *testing.T) {
 	tabled(t, duplicateSituations, func() *mrtr.Options { return nil })
-}
-
-// joinedRows are the rows of a table. Names whose cells are equal share one.
-type joinedRows []struct {
-	names []string
-	cells string
-}
-
-func (r *joinedRows) add(name, cells string) {
-	for i := range *r {
-		if (*r)[i].cells == cells {
-			(*r)[i].names = append((*r)[i].names, name)
-			return
-		}
-	}
-	*r = append(*r, struct {
-		names []string
-		cells string
-	}{[]string{name}, cells})
-}
-
-func (r joinedRows) by(separator string) (rows string) {
-	for _, row := range r {
-		rows += "| " + strings.Join(row.names, separator) + " |" + row.cells + "\n"
-	}
-	return rows
 }
 
 // storedDuplicates are the columns of the table with a store: requests of a client

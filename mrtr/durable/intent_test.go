@@ -174,3 +174,34 @@ func TestWhatAFirstRoundCosts(t *testing.T) {
 		}
 	}
 }
+
+// A record that nobody can read, such as one of another release, is no outage: the call that had it
+// is over, and with a key its end is not known.
+func TestAnUnreadableFirstTurn(t *testing.T) {
+	for _, key := range []string{"", "1"} {
+		b := newInn(t, "native", 1, nil)
+		records := newHookedStore()
+		records.scope = store.Machine
+		var first store.Key
+		records.on(func(op operation) error {
+			if op.name == "create" && first.Name == "" {
+				first = op.key
+			}
+			return op.Err()
+		})
+		b.tools[0] = kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), b.style("native"), "")
+		g := &guest{inn: b, key: key}
+		require.Equal(t, []string{"room"}, g.begin().Asks)
+		_, at, err := records.Get(t.Context(), first)
+		require.NoError(t, err)
+		_, err = records.Update(t.Context(), first, at, []byte("?"), time.Hour)
+		require.NoError(t, err)
+		again := g.begin()
+		if key != "" {
+			kit.Ended(t, again.Err, mrtr.ResultNotKept)
+			continue
+		}
+		g.books(g.answer(g.answer(again, "double"), "yes"))
+		require.Equal(t, "2/1/1", b.did())
+	}
+}

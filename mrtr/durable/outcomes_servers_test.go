@@ -46,7 +46,7 @@ func TestOutcomesOverInstances(t *testing.T) {
 	clients := append(slices.Clone(hangUpPlaces), staysAndWaits, againAtOnce, againThere, cancels)
 	styles := slices.Sorted(maps.Keys(payers(nil)))
 	table := "| the effect | the server " + strings.Join(servers, " | ") + " |\n|---|" + strings.Repeat("---|", len(servers)) + "\n"
-	var rows joinedRows
+	var rows kit.Rows
 	cells := 0
 	for _, end := range slices.Sorted(maps.Keys(effectEnds)) {
 		line := ""
@@ -61,10 +61,10 @@ func TestOutcomesOverInstances(t *testing.T) {
 			line += " " + strings.Join(slices.Sorted(maps.Keys(seen)), ", ") + " |"
 			t.Log(end, server, seen)
 		}
-		rows.add(end, line)
+		rows.Add(end, line)
 	}
 	require.Equal(t, 700, cells)
-	table += rows.by(", ")
+	table += rows.By(", ")
 	doc, err := os.ReadFile("../../docs/what-can-happen-twice.md")
 	require.NoError(t, err)
 	require.Contains(t, string(doc), "\n\n"+table+"\n", "the table in docs/what-can-happen-twice.md must be what was measured:\n%s", table)

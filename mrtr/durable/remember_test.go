@@ -129,7 +129,7 @@ func TestRecordsAreSealed(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if op.value != nil {
-			values = append(values, op.value)
+			values = append(values, bytes.Clone(op.value))
 		}
 		return nil
 	})

@@ -18,71 +18,6 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// slowStore is a store for several processes whose operations take their time while it is
-// slow, and are counted then.
-type slowStore struct {
-	*store.Memory
-	writes, reads time.Duration
-	late          bool // a write that was given up is done all the same
-	slow          atomic.Bool
-	count         atomic.Int64 // of its operations
-}
-
-func (s *slowStore) Scope() store.Scope { return store.Machine }
-
-// take waits as long as an operation takes. Where its caller gives up, and the store does
-// not, do is run in the end.
-func (s *slowStore) take(ctx context.Context, d time.Duration, do func()) error {
-	if !s.slow.Load() {
-		return ctx.Err()
-	}
-	s.count.Add(1)
-	began, timer := time.Now(), time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		if s.late && do != nil {
-			time.AfterFunc(d-time.Since(began), do)
-		}
-		return ctx.Err()
-	}
-}
-
-func (s *slowStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	value = append([]byte(nil), value...)
-	if err := s.take(ctx, s.writes, func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) }); err != nil {
-		return 0, err
-	}
-	return s.Memory.Create(ctx, key, value, ttl)
-}
-
-func (s *slowStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	value = append([]byte(nil), value...)
-	if err := s.take(ctx, s.writes, func() { _, _ = s.Memory.Update(context.Background(), key, at, value, ttl) }); err != nil {
-		return 0, err
-	}
-	return s.Memory.Update(ctx, key, at, value, ttl)
-}
-
-func (s *slowStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if err := s.take(ctx, s.reads, nil); err != nil {
-		return nil, 0, err
-	}
-	return s.Memory.Get(ctx, key)
-}
-
-// Wait notices nothing while the store is slow.
-func (s *slowStore) Wait(ctx context.Context, key store.Key, at store.Revision) error {
-	if s.slow.Load() {
-		s.count.Add(1)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return s.Memory.Wait(ctx, key, at)
-}
-
 // everyPayer asks, and pays in the next round, in each style: paying runs before the
 // payment, and paid counts it.
 func everyPayer(paying, paid func()) map[string]kit.Style {
@@ -109,7 +44,8 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 	const wait = 20 * time.Second
 	for _, silent := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &slowStore{Memory: store.NewMemory(nil)}
+			s := newHookedStore()
+			s.scope = store.Machine
 			goOn := make(chan struct{})
 			serve := func() *kit.Trip {
 				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Lease: time.Second, Wait: wait})})
@@ -119,10 +55,13 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 			asked := one.Begin()
 			first := kit.UnderWay(func() kit.Reply { return one.Answer(asked, "yes") })
 			synctest.Wait()
-			s.slow.Store(true)
-			if silent {
-				s.reads = time.Hour
-			}
+			var operations atomic.Int64
+			s.on(func(op operation) error { // it notices nothing, or says nothing at all
+				if operations.Add(1); op.name == "wait" || silent && op.name == "get" {
+					<-op.Done()
+				}
+				return op.Err()
+			})
 			began := time.Now()
 			reply := other.Answer(asked, "yes")
 			if silent {
@@ -132,9 +71,9 @@ func TestNobodyWaitsWithoutABound(t *testing.T) {
 				retryable(t, reply.Err, "in_flight")
 				require.LessOrEqual(t, time.Since(began), wait+time.Second)
 				// It looks at each sign of life, and at the end of each lease.
-				require.LessOrEqual(t, s.count.Load(), int64(5*wait/time.Second+20))
+				require.LessOrEqual(t, operations.Load(), int64(5*wait/time.Second+20))
 			}
-			s.slow.Store(false)
+			s.fail(nil)
 			close(goOn)
 			require.Equal(t, kit.Reply{Plan: "paid"}, <-first)
 			require.Equal(t, kit.Reply{Plan: "paid"}, other.Answer(asked, "yes"))

@@ -1,7 +1,6 @@
 package durable_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -18,13 +17,12 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// operation is one of a hookedStore: do is the same write, made late.
+// operation is one of a hookedStore.
 type operation struct {
 	context.Context
 	name  string
 	key   store.Key
 	value []byte
-	do    func()
 }
 
 // hookedStore is a memory store that several processes can share. A test can hinder its
@@ -56,35 +54,38 @@ func (s *hookedStore) meet(op operation) error {
 func (s *hookedStore) Scope() store.Scope { return s.scope }
 
 func (s *hookedStore) Epoch(ctx context.Context) (string, error) {
-	if err := s.meet(operation{ctx, "epoch", store.Key{}, nil, nil}); err != nil {
+	if err := s.meet(operation{ctx, "epoch", store.Key{}, nil}); err != nil {
 		return "", err
 	}
 	return s.Memory.Epoch(ctx)
 }
 
 func (s *hookedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	value = bytes.Clone(value)
-	late := func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) }
-	if err := s.meet(operation{ctx, "create", key, value, late}); err != nil {
+	if err := s.meet(operation{ctx, "create", key, value}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Create(ctx, key, value, ttl)
 }
 
 func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	value = bytes.Clone(value)
-	late := func() { _, _ = s.Memory.Update(context.Background(), key, at, value, ttl) }
-	if err := s.meet(operation{ctx, "update", key, value, late}); err != nil {
+	if err := s.meet(operation{ctx, "update", key, value}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Update(ctx, key, at, value, ttl)
 }
 
 func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if err := s.meet(operation{ctx, "get", key, nil, nil}); err != nil {
+	if err := s.meet(operation{ctx, "get", key, nil}); err != nil {
 		return nil, 0, err
 	}
 	return s.Memory.Get(ctx, key)
+}
+
+func (s *hookedStore) Wait(ctx context.Context, key store.Key, at store.Revision) error {
+	if err := s.meet(operation{ctx, "wait", key, nil}); err != nil {
+		return err
+	}
+	return s.Memory.Wait(ctx, key, at)
 }
 
 // withStore is a runtime's options for a store in this process.

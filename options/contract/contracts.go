@@ -100,14 +100,14 @@ var (
 )
 
 // completed are the effects of a call that completes; noUnits those of one that
-// stops at the units: a style that audits between the questions has audited by
-// then. A call that stops before the place is known has audited nothing.
+// stops at the units: a style that charges between the questions has charged by
+// then. A call that stops before the place is known has charged nothing.
 func completed(place string) effects {
-	return effects{atEnd: []string{"looked up " + place}, early: []string{"looked up " + place}}
+	return effects{atEnd: []string{"charged the card for " + place}, early: []string{"charged the card for " + place}}
 }
 
 func noUnits(place string) effects {
-	return effects{early: []string{"looked up " + place}, key: "audit"}
+	return effects{early: []string{"charged the card for " + place}, key: "charge"}
 }
 
 var nothing = effects{}
@@ -204,7 +204,7 @@ func unansweredBy(key string) mrtrtest.Ending {
 
 // Refusals are the calls of a client that cannot be asked. Every call asks for the
 // units, so that the engine refuses it before the handler is entered: whatever place
-// is asked for, nothing has been audited.
+// is asked for, nothing has been charged.
 func Refusals(ends mrtrtest.Ending) []mrtrtest.Contract {
 	return contractsOf([]row{
 		{"Springfield", "Springfield", nil, nil, 1, ends, nothing},

@@ -31,7 +31,7 @@ func faulty(f fault) mrtrtest.Subject {
 	if f == questionRenamed {
 		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
 	}
-	return subjectOf(string(f), false, func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
+	return subjectOf(string(f), false, func(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			which, err := options.WhichPlace(q.Location)
 			if err != nil {
@@ -42,7 +42,7 @@ func faulty(f fault) mrtrtest.Subject {
 				return mrtr.Need(which), options.Report{}, nil
 			}
 			if f == effectAboveGuard {
-				audit.Record(place)
+				card.Charge(place)
 			}
 			chosen, ok := mrtr.Answer(c, units)
 			switch {
@@ -60,7 +60,7 @@ func faulty(f fault) mrtrtest.Subject {
 				chosen = "metric"
 			}
 			if f != effectAboveGuard {
-				audit.Record(place)
+				card.Charge(place)
 			}
 			return nil, options.NewReport(place, chosen), nil
 		}), nil)
@@ -145,8 +145,8 @@ func differencesOf(found []mrtrtest.Difference, subject string) []mrtrtest.Diffe
 	return slices.DeleteFunc(slices.Clone(found), func(d mrtrtest.Difference) bool { return d.Subject.Name != subject })
 }
 
-// The landmines break two rules: a call that completes has audited twice, and one that stops
-// behind its audit does not say so.
+// The landmines break two rules: a call that completes has charged twice, and one that stops
+// behind its charge does not say so.
 func TestInvariantCatchesTheLandmines(t *testing.T) {
 	landminesAreCaught(t, ModernContracts(), OneInstance)
 	landminesAreCaught(t, TaskContracts(ModernContracts()), AsTask)
@@ -160,24 +160,24 @@ func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtes
 	require.Empty(t, differencesOf(found, "native"))
 	for _, landmine := range subjects[1:] {
 		t.Run(landmine.Name+", "+in.String(), func(t *testing.T) {
-			audited, silent := map[string][]string{}, map[string]bool{} // by contract
+			charged, silent := map[string][]string{}, map[string]bool{} // by contract
 			for _, f := range differencesOf(found, landmine.Name) {
 				if f.Rule == "result" {
 					silent[f.Contract.Name] = true
 					continue
 				}
 				require.Equal(t, "effects", f.Rule, f)
-				audited[f.Contract.Name] = f.Saw.Effects
+				charged[f.Contract.Name] = f.Saw.Effects
 			}
 			for _, c := range contracts {
 				require.Equal(t, c.EarlyStands != "", silent[c.Name], c.Name)
 				if c.Ends.IsError {
-					require.Empty(t, audited[c.Name], c.Name)
+					require.Empty(t, charged[c.Name], c.Name)
 					continue
 				}
-				require.Equal(t, slices.Repeat(c.Effects, 2), audited[c.Name], c.Name)
+				require.Equal(t, slices.Repeat(c.Effects, 2), charged[c.Name], c.Name)
 			}
-			require.NotEmpty(t, audited)
+			require.NotEmpty(t, charged)
 			require.NotEmpty(t, silent)
 		})
 	}

@@ -64,13 +64,13 @@ func OrderStyles() []mrtrtest.Subject {
 		orderSubject("journal", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Journal(orderLinear(h)) })),
 		orderSubject("given", tool(orderGiven)),
 		orderSubject("resumable", tool(func(h holding) mrtr.Style[order, receipt] { return linear.Resumable(orderLinear(h)) })),
-		orderSubject("sequence", tool(func(h holding) mrtr.Style[order, receipt] { return sequenced(orderSequence(h)) })),
-		orderSubject("exceptions", tool(func(h holding) mrtr.Style[order, receipt] { return raising(orderRaising(h)) })),
+		orderSubject("sequence", tool(func(h holding) mrtr.Style[order, receipt] { return orderSequence(h).Style() })),
+		orderSubject("exceptions", tool(func(h holding) mrtr.Style[order, receipt] { return orderRaising(h).Style() })),
 	}
 }
 
 func orderSubject(name string, handler func(*mrtr.Runtime, holding) orderHandler) mrtrtest.Subject {
-	early, listed := AuditsEarly[name]
+	early, listed := ChargesEarly[name]
 	return mrtrtest.Subject{Name: name, Early: early || !listed, Build: func(w *mrtrtest.World) *mcp.Server {
 		rt := runtimeOf(w, &mrtr.Options{})
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})

@@ -27,8 +27,8 @@ import (
 // people tell the styles apart, and would be a difference between them.
 const weather = "weather"
 
-// AuditsEarly says of each style whether it audits between the two questions, or below the last.
-var AuditsEarly = map[string]bool{
+// ChargesEarly says of each style whether it charges between the two questions, or below the last.
+var ChargesEarly = map[string]bool{
 	"native": false, "sse_shim": false, "version_branch": false, "two_handlers": false, "given": false,
 	"once": true, "steps": true, "coroutine": true, "journal": true,
 	"await": true, "naive": true,
@@ -39,7 +39,7 @@ func Styles(names ...string) []mrtrtest.Subject {
 	var subjects []mrtrtest.Subject
 	for _, o := range slices.Concat(options.All, landmine.All) {
 		if slices.Contains(names, o.Name) {
-			subjects = append(subjects, subjectOf(o.Name, AuditsEarly[o.Name], o.New))
+			subjects = append(subjects, subjectOf(o.Name, ChargesEarly[o.Name], o.New))
 		}
 	}
 	if len(subjects) != len(names) {
@@ -62,17 +62,17 @@ func AllStyles() []mrtrtest.Subject {
 var schemas = mcp.NewSchemaCache()
 
 // subjectOf serves a handler. The instances of one deployment share a key.
-func subjectOf(name string, early bool, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+func subjectOf(name string, early bool, handler func(*mrtr.Runtime, *options.Card) options.Handler) mrtrtest.Subject {
 	return SubjectUnder(mrtr.Options{}, name, early, handler)
 }
 
 // SubjectUnder serves a handler with the policies of opts.
-func SubjectUnder(opts mrtr.Options, name string, early bool, handler func(*mrtr.Runtime, *options.Audit) options.Handler) mrtrtest.Subject {
+func SubjectUnder(opts mrtr.Options, name string, early bool, handler func(*mrtr.Runtime, *options.Card) options.Handler) mrtrtest.Subject {
 	build := func(w *mrtrtest.World) *mcp.Server {
 		own := opts
 		rt := runtimeOf(w, &own)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, &mcp.ServerOptions{SchemaCache: schemas})
-		mrtr.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Audit{Out: w.Effect}))
+		mrtr.AddTool(server, &mcp.Tool{Name: weather}, handler(rt, &options.Card{Out: w.Effect}))
 		installTasks(w, server, rt, weather)
 		return server
 	}

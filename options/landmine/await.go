@@ -6,20 +6,17 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/linear"
-	"github.com/mrtr-go/sdk/options"
 )
 
-// Await is landmine B: linear code that looks as if it waited for its user, on an
-// engine that cannot wait. The engine abandons the function at the first question
-// without an answer, and runs it again from the top in the next round with the
-// answers so far. So a line that the source shows once runs once for each
-// question below it.
+// Await is style B: linear code on an engine that cannot wait for its user. It abandons
+// the function at the first question without an answer, and runs it again from the top in
+// the next round with the answers so far. A line that the source shows once runs once for
+// each question below it.
 //
-// A legacy client is asked over its open session, so there the code does wait
-// and audits once. The bug depends on the client: a test with a legacy client
-// passes, and production with modern clients fails.
-func Await(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(audit)), linear.Coroutine(bare(audit))), &mrtr.HandlerOptions{Needs: options.Always})
+// A legacy client is asked over its open session, so there the code does wait and charges
+// once. A test with a legacy client passes, and production with modern clients fails.
+func Await(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, mrtr.ByVersion(rerun(bare(card)), linear.Coroutine(bare(card))), &mrtr.HandlerOptions{Needs: Always})
 }
 
 // rerun is that engine, as a style of its own: asking returns the questions that it cannot wait
@@ -61,22 +58,22 @@ type unasked struct{ questions []mrtr.AnyQuestion }
 
 func (u *unasked) Error() string { return u.questions[0].Key() + " has no answer yet" }
 
-// bare is the function of styles H and J without Once around its audit.
-func bare(audit *options.Audit) linear.Func[options.Query, options.Report] {
-	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
-		which, err := options.WhichPlace(q.Location)
+// bare is the function of styles H and J without Once around its charge.
+func bare(card *Card) linear.Func[Query, Report] {
+	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+		which, err := WhichPlace(q.Location)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
 		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
-		audit.Record(place)
-		units, err := linear.Ask(ctx, c, options.Units)
+		card.Charge(place)
+		units, err := linear.Ask(ctx, c, Units)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
-		return options.NewReport(place, units), nil
+		return NewReport(place, units), nil
 	}
 }

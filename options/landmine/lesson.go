@@ -9,65 +9,51 @@ import (
 )
 
 // An Engine runs one linear function in its own way. Bare is the function with a
-// bare audit between its two questions, InOnce the same function with Once around
-// the audit.
+// bare charge between its two questions, InOnce the same function with Once around
+// the charge.
 type Engine struct {
 	Name         string
 	Explanation  string
-	Bare, InOnce func(rt *mrtr.Runtime, audit *options.Audit) options.Handler
+	Bare, InOnce func(rt *mrtr.Runtime, card *Card) Handler
 }
 
-// Engines are three ways to run the same function. A bare audit happens once only
-// if the function really waits; an audit in Once happens once on all three.
+// Engines are three ways to run the same function. A bare charge happens once only
+// if the function really waits; a charge in Once happens once on all three.
 var Engines = []Engine{
-	{"held", "linear.Coroutine: the function waits where it asks, and no line runs twice", coroutine(bare), coroutine(inOnce)},
-	{"run again", "landmine B: from the top in each round, with the answers so far", again(bare), again(inOnce)},
-	{"replayed", "linear.Journal: from the top in each round, with answers and effects replayed; a bare effect is not recorded", journal(bare), journal(inOnce)},
+	{"held", "linear.Coroutine: the function waits where it asks, and no line runs twice", by(linear.Coroutine[Query, Report], bare), options.Coroutine},
+	{"run again", "landmine B: from the top in each round, with the answers so far", by(rerun[Query, Report], bare), by(rerun[Query, Report], inOnce)},
+	{"replayed", "linear.Journal: from the top in each round, with answers and effects replayed; a bare effect is not recorded", by(linear.Journal[Query, Report], bare), options.Journal},
 }
 
-// maker makes a linear function that audits.
-type maker func(*options.Audit) linear.Func[options.Query, options.Report]
+type linearFunc = linear.Func[Query, Report]
 
-func coroutine(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
-	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, linear.Coroutine(f(audit)), nil)
-	}
+// by makes the handler that an engine makes of a function.
+func by(engine func(linearFunc) mrtr.Style[Query, Report], f func(*Card) linearFunc) func(*mrtr.Runtime, *Card) Handler {
+	return func(rt *mrtr.Runtime, card *Card) Handler { return mrtr.Tool(rt, engine(f(card)), nil) }
 }
 
-func again(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
-	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, rerun(f(audit)), nil)
-	}
-}
-
-func journal(f maker) func(*mrtr.Runtime, *options.Audit) options.Handler {
-	return func(rt *mrtr.Runtime, audit *options.Audit) options.Handler {
-		return mrtr.Tool(rt, linear.Journal(f(audit)), nil)
-	}
-}
-
-// inOnce is the function bare with its audit in Once: that of styles H and J.
-func inOnce(audit *options.Audit) linear.Func[options.Query, options.Report] {
-	return func(ctx context.Context, c *mrtr.Call, q options.Query) (options.Report, error) {
-		which, err := options.WhichPlace(q.Location)
+// inOnce is the function bare with its charge in Once: that of styles H and J.
+func inOnce(card *Card) linearFunc {
+	return func(ctx context.Context, c *mrtr.Call, q Query) (Report, error) {
+		which, err := WhichPlace(q.Location)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
 		place, err := linear.Ask(ctx, c, which)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
-		_, err = mrtr.Once(ctx, c, "audit", func(context.Context, string) (bool, error) {
-			audit.Record(place)
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+			card.Charge(place)
 			return true, nil
 		})
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
-		units, err := linear.Ask(ctx, c, options.Units)
+		units, err := linear.Ask(ctx, c, Units)
 		if err != nil {
-			return options.Report{}, err
+			return Report{}, err
 		}
-		return options.NewReport(place, units), nil
+		return NewReport(place, units), nil
 	}
 }

@@ -11,30 +11,29 @@ import (
 	"github.com/mrtr-go/sdk/options"
 )
 
-// One linear function is run by three engines. A bare audit happens once only on
-// the engine that really waits; an audit in Once happens once on all three.
+// One linear function is run by three engines. A bare charge happens once only on
+// the engine that really waits; a charge in Once happens once on all three.
 func TestTheLesson(t *testing.T) {
-	bareAudits := map[string]int{"held": 1, "run again": 2, "replayed": 2}
-	require.Len(t, Engines, len(bareAudits))
+	bareCharges := map[string]int{"held": 1, "run again": 2, "replayed": 2}
+	require.Len(t, Engines, len(bareCharges))
 	for _, e := range Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			for _, place := range []string{"Lisbon", "Springfield"} {
-				require.Equal(t, bareAudits[e.Name], audits(t, e.Bare, place), "%s, bare: %s", place, e.Explanation)
-				require.Equal(t, 1, audits(t, e.InOnce, place), "%s, with Once", place)
+				require.Equal(t, bareCharges[e.Name], charges(t, e.Bare, place), "%s, bare: %s", place, e.Explanation)
+				require.Equal(t, 1, charges(t, e.InOnce, place), "%s, with Once", place)
 			}
 		})
 	}
 }
 
-// audits calls the tool for a user who answers everything, and counts the audit
-// lines.
-func audits(t *testing.T, handler func(*mrtr.Runtime, *options.Audit) options.Handler, place string) int {
+// charges calls the tool for a user who answers everything, and counts the charges.
+func charges(t *testing.T, handler func(*mrtr.Runtime, *options.Card) options.Handler, place string) int {
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	defer rt.Close()
-	audit := &options.Audit{}
+	card := &options.Card{}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, audit))
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, card))
 	client, err := wire.Connect(t.Context(), server, nil)
 	require.NoError(t, err)
 	defer client.Close()
@@ -44,5 +43,5 @@ func audits(t *testing.T, handler func(*mrtr.Runtime, *options.Audit) options.Ha
 	require.NoError(t, err)
 	require.False(t, out.IsError, out.Text)
 	require.Contains(t, out.Text, "Weather in "+place)
-	return len(audit.Lines())
+	return len(card.Charges())
 }

@@ -49,7 +49,7 @@ func weather(t *testing.T, o options.Option) mrtrtest.Build {
 		rt := engine(t, w)
 		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 		for _, name := range []string{"weather", "forecast"} {
-			mcp.AddTool(server, &mcp.Tool{Name: name}, o.New(rt, &options.Audit{Out: w.Effect}))
+			mcp.AddTool(server, &mcp.Tool{Name: name}, o.New(rt, &options.Card{Out: w.Effect}))
 		}
 		return server
 	}

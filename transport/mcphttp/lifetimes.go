@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"runtime"
 	"strings"
@@ -142,14 +143,35 @@ type post struct {
 	outcome outcome
 }
 
-// turnedAway reports whether the server refused the call because it shuts down, before it
-// did anything.
-func (p *post) turnedAway() bool {
+// status is that of a response with a refusal, 0 if its call was not refused: that of a
+// [StatusError], or one which says that the server shuts down and another instance may take
+// the request. A session has no other instance.
+func (p *post) status(header http.Header, session bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	var own *StatusError
 	var refusal *jsonrpc.Error
-	return errors.As(p.outcome.err, &refusal) && inflight.TurnsAway(refusal)
+	switch {
+	case errors.As(p.outcome.err, &own):
+		maps.Copy(header, own.Header)
+		return own.Status
+	case !session && errors.As(p.outcome.err, &refusal) && inflight.TurnsAway(refusal):
+		inflight.Refuse(header)
+		return http.StatusServiceUnavailable
+	}
+	return 0
 }
+
+// A StatusError is an error of a server's middleware that goes out with a status and headers
+// of HTTP, such as a challenge to a client whose token does not suffice.
+type StatusError struct {
+	Err    error // as the client gets it
+	Status int
+	Header http.Header
+}
+
+func (e *StatusError) Error() string { return e.Err.Error() }
+func (e *StatusError) Unwrap() error { return e.Err }
 
 // outcome is what a handler has returned.
 type outcome struct {

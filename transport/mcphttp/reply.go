@@ -2,6 +2,8 @@ package mcphttp
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -38,9 +40,9 @@ type reply struct {
 
 	begins bool // it may begin with a heartbeat
 	batch  bool // of calls; set before the first write
-	// turnedAway, if set, says that another instance may take the request. Whoever passes
-	// requests on learns that from the status.
-	turnedAway func() bool
+	// status, if set, is that of a refusal, which whoever passes requests on, or logs in, learns
+	// from the status; 0 if there is none. It adds to the header.
+	status func(http.Header) int
 
 	// All guarded by mu.
 	mu    sync.Mutex
@@ -92,9 +94,8 @@ func (p *reply) writeHeader(status int) {
 		return
 	}
 	p.phase = plain
-	if p.turnedAway != nil && p.turnedAway() {
-		status = http.StatusServiceUnavailable
-		inflight.Refuse(p.header)
+	if p.status != nil {
+		status = cmp.Or(p.status(p.header), status)
 	}
 	if status == http.StatusOK && strings.HasPrefix(p.header.Get("Content-Type"), "text/event-stream") {
 		p.phase = streaming
@@ -259,12 +260,12 @@ func (p *reply) answerRest(raw []byte, posted *post, modern bool) {
 		if err != nil {
 			return
 		}
-		p.event(body)
+		_ = p.event(body)
 	}
 }
 
-// event writes an event of our own.
-func (p *reply) event(body []byte) {
+// event writes an event of our own. Who is gone hears nothing, which is an error.
+func (p *reply) event(body []byte) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.phase == waiting {
@@ -272,9 +273,32 @@ func (p *reply) event(body []byte) {
 		p.header.Set("Cache-Control", "no-cache, no-transform")
 		p.writeHeader(http.StatusOK)
 	}
-	if p.phase == streaming || p.phase == failing {
-		_, _ = p.write(message.Event(body)) // who is gone hears nothing
+	if p.phase != streaming && p.phase != failing {
+		return http.ErrHandlerTimeout
 	}
+	if _, err = p.write(message.Event(body)); err == nil {
+		err = p.control.Flush()
+	}
+	return err
+}
+
+// stream leads middleware to the client of a subscription.
+type stream struct {
+	*reply
+	raw []byte // the subscription
+}
+
+func (s *stream) Tasks(any) []string { return inflight.TasksOf(message.Member(s.raw, "params")) }
+
+func (s *stream) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	body, err := jsonrpc.EncodeMessage(&jsonrpc.Request{Method: method, Params: params})
+	if err != nil {
+		return err
+	}
+	return s.event(body)
 }
 
 // note keeps what answerRest asks for. A body with one call ends with its answer,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
@@ -132,7 +133,9 @@ func (h *Handler) serveModern(w http.ResponseWriter, r *http.Request, raw []byte
 			writeRefusal(w, idOf(raw), why)
 			return
 		}
-		h.admit(w, r, raw, calls, h.listening, through(h.stateless))
+		h.admit(w, r, raw, calls, h.listening, func(p *reply, r *http.Request) {
+			h.stateless.ServeHTTP(p, r.WithContext(rendezvous.WithStream(r.Context(), &stream{p, raw})))
+		})
 		return
 	}
 	h.work(w, r, raw, calls, through(h.stateless))
@@ -260,8 +263,8 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, raw []byte, call
 	p := h.newReply(w, h.stateful == nil || r.Header.Get(versionHeader) >= era.FirstModern || session)
 	defer p.end()
 	p.batch = calls > 1
-	if !p.batch && !session {
-		p.turnedAway = posted.turnedAway
+	if !p.batch {
+		p.status = func(h http.Header) int { return posted.status(h, session) }
 	}
 	if ctx.Err() == nil { // go-sdk would begin some calls of a client that is gone, and not others
 		serve(p, r.WithContext(ctx))

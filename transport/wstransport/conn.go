@@ -3,6 +3,7 @@ package wstransport
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -274,6 +275,15 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// stream leads middleware to the client.
+type stream struct{ c *conn }
+
+func (s *stream) Tasks(id any) []string { return s.c.link.Tasks(id) }
+
+func (s *stream) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return s.c.Write(ctx, &jsonrpc.Request{Method: method, Params: params})
 }
 
 // writeInTurn writes msg and gives up the turn.

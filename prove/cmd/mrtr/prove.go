@@ -31,7 +31,7 @@ nothing: give such a tool arguments, or put examples into its schema.
 
   mrtr prove -tool weather_native -arguments '{"location":"Lisbon"}' http://127.0.0.1:8080/mcp
   mrtr prove -tool weather_native -secret MRTR_KEYS -brief '-ttl 1s' \
-    -effects 'stderr:audit line' -- weather-demo serve -stdio
+    -effects 'stderr:card charged' -- weather-demo serve -stdio
   mrtr prove -arguments '{"trip":{"to":"Rome"}}' http://127.0.0.1:8080/mcp
 
 `

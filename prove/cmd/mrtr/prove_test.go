@@ -81,14 +81,14 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 	overHTTP := func(tool string, more ...string) []string {
 		args := append([]string{
 			"prove", "-json", "-tool", tool, "-token", "a", "-other-token", "b", "-fresh", brief + "/mcp", "-brief", brief + "/mcp",
-			"-stranger", stranger + "/mcp", "-effects", url + "/audits", "-other-tool", "weather_sse_shim",
+			"-stranger", stranger + "/mcp", "-effects", url + "/charges", "-other-tool", "weather_sse_shim",
 		}, scenario...)
 		return append(append(args, more...), url+"/mcp")
 	}
 	overStdio := func(tool string, more ...string) []string {
 		args := append([]string{
 			"prove", "-json", "-tool", tool, "-secret", "MRTR_KEYS", "-brief", "-ttl 1s",
-			"-effects", "stderr:(audit) line", "-other-tool", "weather_sse_shim",
+			"-effects", "stderr:card (charge)d", "-other-tool", "weather_sse_shim",
 		}, scenario...)
 		return append(append(args, more...), "--", binary, "serve", "-stdio", "-landmine")
 	}
@@ -129,13 +129,13 @@ func TestProveOverHTTPAndStdio(t *testing.T) {
 	}
 	out, _, status := mrtr(t, overStdio("weather_naive", "-only", "once/honest")...)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, `\"audit\" happened twice instead of once`)
+	require.Contains(t, out, `\"charge\" happened twice instead of once`)
 }
 
 func TestProveWritesJUnit(t *testing.T) {
 	binary := weatherDemo(t)
 	file := filepath.Join(t.TempDir(), "report.xml")
-	args := append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "once/honest,state/altered", "-junit", file}, scenario...)
+	args := append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:card charged", "-only", "once/honest,state/altered", "-junit", file}, scenario...)
 	out, _, status := mrtr(t, append(args, "--", binary, "serve", "-landmine")...)
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "FAIL  once/honest")

@@ -49,7 +49,7 @@ func onTerminal(t *testing.T, args ...string) (stdout, screen string, status int
 func TestProgressOnATerminal(t *testing.T) {
 	binary := weatherDemo(t)
 	for explanation, args := range map[string][]string{
-		"a proof": append(append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:audit line", "-only", "state/altered,once/honest"}, scenario...), "--", binary, "serve", "-landmine"),
+		"a proof": append(append([]string{"prove", "-tool", "weather_naive", "-effects", "stderr:card charged", "-only", "state/altered,once/honest"}, scenario...), "--", binary, "serve", "-landmine"),
 		"a sweep": {"prove", "-client", "modern", "--", binary, "serve", "-stdio"},
 	} {
 		out, screen, status := onTerminal(t, args...)

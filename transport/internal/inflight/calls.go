@@ -98,6 +98,18 @@ func (c *Calls) Begin(req *jsonrpc.Request) (again bool, _ *jsonrpc.Error) {
 	return false, nil
 }
 
+// Tasks are those that a subscription names, while it is in flight.
+func (c *Calls) Tasks(id any) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for own, o := range c.owed { // go-sdk makes no ID of an integer
+		if own.Raw() == id {
+			return TasksOf(o.call.Params)
+		}
+	}
+	return nil
+}
+
 // late reports whether a message cancels a call that is not in flight any more. go-sdk
 // cancels behind the reader's back, and could hit the next call under that id.
 func (c *Calls) late(req *jsonrpc.Request) bool {

@@ -180,9 +180,14 @@ func (s *Subscriptions) Note(method string, params json.RawMessage) *jsonrpc.Err
 	return nil
 }
 
+// TasksOf are the tasks that the params of a subscriptions/listen name.
+func TasksOf(params json.RawMessage) (ids []string) {
+	_ = json.Unmarshal(message.Member(params, "notifications", "taskIds"), &ids) // what is no list of texts names none
+	return ids
+}
+
 // Listening returns an error when the params of a subscriptions/listen name more than
 // a server should keep, or tasks for a modern client that does not declare their extension.
-// go-sdk drops the tasks when it decodes the params, so that nobody after it can tell.
 func Listening(params json.RawMessage) *jsonrpc.Error {
 	if len(params) > maxSubscribed {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: a subscription may have %d bytes", maxSubscribed)}

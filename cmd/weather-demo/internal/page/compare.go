@@ -8,11 +8,10 @@ import (
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
 )
 
-// sourceLine is a line of a style's own source; the empty one stands between
-// two functions.
+// sourceLine is a line of a style's own source.
 type sourceLine struct {
 	Text string `json:"text"`
-	Line int    `json:"line,omitempty"`
+	Line int    `json:"line"`
 }
 
 // row is a line of one style beside a line of the other. One of them may be
@@ -41,19 +40,11 @@ func (h *Handler) serveCompare(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, rows)
 }
 
-// ownLines are the function that makes a style, and its handlers.
+// ownLines are the function that makes a style, or that holds its handler.
 func (s style) ownLines() (lines []sourceLine) {
-	add := func(e weather.Excerpt) {
-		for i, text := range e.Lines {
-			lines = append(lines, sourceLine{text, e.From + i})
-		}
-	}
-	add(s.Wiring.Excerpt)
-	for i, h := range s.Handlers {
-		if i == 0 || h.Name != s.Handlers[0].Name {
-			lines = append(lines, sourceLine{})
-			add(h.Excerpt)
-		}
+	e := s.Handlers[0].Excerpt
+	for i, text := range e.Lines {
+		lines = append(lines, sourceLine{text, e.From + i})
 	}
 	return lines
 }

@@ -9,14 +9,14 @@ import (
 // passage is one run of a handler, as the page knows it from messages and
 // events: its beginning and its end.
 type passage struct {
-	Tool   string   `json:"tool"`
-	Legacy bool     `json:"legacy"`
-	Part   string   `json:"part"`    // the step that was entered, or ""
-	HeldAt int      `json:"held_at"` // the line of the statement behind which a held handler went on
-	Audits int      `json:"audits"`  // audit lines that it wrote
-	Asked  []string `json:"asked"`   // the keys of the questions that ended it
-	Error  string   `json:"error"`   // the type of the error that ended it
-	Key    string   `json:"key"`     // which that error names
+	Tool    string   `json:"tool"`
+	Legacy  bool     `json:"legacy"`
+	Part    string   `json:"part"`    // the step that was entered, or ""
+	HeldAt  int      `json:"held_at"` // the line of the statement behind which a held handler went on
+	Charges int      `json:"charges"` // that it made
+	Asked   []string `json:"asked"`   // the keys of the questions that ended it
+	Error   string   `json:"error"`   // the type of the error that ended it
+	Key     string   `json:"key"`     // which that error names
 	// Again is true if the engine entered the handler again at once, because the
 	// question had a default for a client that cannot be asked.
 	Again bool `json:"again"`
@@ -139,9 +139,9 @@ func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 			d.once(s)
 		case "effect":
 			kind := "ran"
-			if d.run.Audits > 0 {
+			if d.run.Charges > 0 {
 				kind = "effect"
-				d.run.Audits--
+				d.run.Charges--
 			}
 			d.pass(s.From, s.To, kind)
 		case "return":
@@ -161,7 +161,7 @@ func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 // once passes an effect that runs, or one that is remembered.
 func (d *derivation) once(s statement) {
 	d.pass(s.From, s.From, "ran")
-	if d.run.Audits > 0 {
+	if d.run.Charges > 0 {
 		d.follow(s.body, false)
 		d.pass(s.To, s.To, "ran")
 		return

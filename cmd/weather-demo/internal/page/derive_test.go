@@ -25,34 +25,34 @@ var (
 	place = []string{"place"}
 )
 
-func audited(n int, p passage) passage {
-	p.Audits = n
+func charged(n int, p passage) passage {
+	p.Charges = n
 	return p
 }
 
 // runsOfModernCalls are the runs that the events of a modern call show, for each style. HeldAt
 // counts the questions of the handler here.
 var runsOfModernCalls = map[string]rounds{
-	"native":         {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
-	"sse_shim":       {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
-	"version_branch": {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
-	"two_handlers":   {[]passage{{Asked: units}, {Audits: 1}}, []passage{{Asked: place}, {Asked: units}, {Audits: 1}}},
-	"once":           {[]passage{audited(1, passage{Asked: units}), {}}, []passage{{Asked: place}, audited(1, passage{Asked: units}), {}}},
+	"native":         {[]passage{{Asked: units}, {Charges: 1}}, []passage{{Asked: place}, {Asked: units}, {Charges: 1}}},
+	"sse_shim":       {[]passage{{Asked: units}, {Charges: 1}}, []passage{{Asked: place}, {Asked: units}, {Charges: 1}}},
+	"version_branch": {[]passage{{Asked: units}, {Charges: 1}}, []passage{{Asked: place}, {Asked: units}, {Charges: 1}}},
+	"two_handlers":   {[]passage{{Asked: units}, {Charges: 1}}, []passage{{Asked: place}, {Asked: units}, {Charges: 1}}},
+	"once":           {[]passage{charged(1, passage{Asked: units}), {}}, []passage{{Asked: place}, charged(1, passage{Asked: units}), {}}},
 	"steps": {
-		[]passage{{Part: "place"}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
-		[]passage{{Part: "place", Asked: place}, {Part: "audit", Audits: 1}, {Part: "units", Asked: units}, {Part: "end"}},
+		[]passage{{Part: "place"}, {Part: "charge", Charges: 1}, {Part: "units", Asked: units}, {Part: "end"}},
+		[]passage{{Part: "place", Asked: place}, {Part: "charge", Charges: 1}, {Part: "units", Asked: units}, {Part: "end"}},
 	},
 	"given": {
-		[]passage{{Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Audits: 1}},
-		[]passage{{Part: "place", Asked: place}, {Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Audits: 1}},
+		[]passage{{Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Charges: 1}},
+		[]passage{{Part: "place", Asked: place}, {Part: "place"}, {Part: "units", Asked: units}, {Part: "place"}, {Part: "units"}, {Charges: 1}},
 	},
 	"coroutine": {
-		[]passage{audited(1, passage{Asked: units}), {HeldAt: 2}},
-		[]passage{{Asked: place}, audited(1, passage{HeldAt: 1, Asked: units}), {HeldAt: 2}},
+		[]passage{charged(1, passage{Asked: units}), {HeldAt: 2}},
+		[]passage{{Asked: place}, charged(1, passage{HeldAt: 1, Asked: units}), {HeldAt: 2}},
 	},
-	"journal": {[]passage{audited(1, passage{Asked: units}), {}}, []passage{{Asked: place}, audited(1, passage{Asked: units}), {}}},
-	"await":   {[]passage{audited(1, passage{Asked: units}), {Audits: 1}}, []passage{{Asked: place}, audited(1, passage{Asked: units}), {Audits: 1}}},
-	"naive":   {[]passage{audited(1, passage{Asked: units}), {Audits: 1}}, []passage{{Asked: place}, audited(1, passage{Asked: units}), {Audits: 1}}},
+	"journal": {[]passage{charged(1, passage{Asked: units}), {}}, []passage{{Asked: place}, charged(1, passage{Asked: units}), {}}},
+	"await":   {[]passage{charged(1, passage{Asked: units}), {Charges: 1}}, []passage{{Asked: place}, charged(1, passage{Asked: units}), {Charges: 1}}},
+	"naive":   {[]passage{charged(1, passage{Asked: units}), {Charges: 1}}, []passage{{Asked: place}, charged(1, passage{Asked: units}), {Charges: 1}}},
 }
 
 // TestDerivedLinesAreTheLinesThatRan plays each call with a binary that counts
@@ -77,7 +77,7 @@ func TestDerivedLinesAreTheLinesThatRan(t *testing.T) {
 		if !ok {
 			require.Equal(t, "resumable", s.Name, "the terminal plays every style but this one")
 		}
-		if !ok || s.Charging { // the terminal plays no charge
+		if !ok || s.Late { // the terminal plays no late charge
 			continue
 		}
 		for location, passages := range map[string][]passage{"Lisbon": runs.lisbon, "Springfield": runs.springfield} {

@@ -30,7 +30,7 @@ type event struct {
 	Duration   int64    `json:"duration_us,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
 	ErrorType  string   `json:"error_type,omitempty"`
-	Text       string   `json:"text,omitempty"` // of an audit line
+	Text       string   `json:"text,omitempty"` // of a charge
 	File       string   `json:"file,omitempty"` // where it was written
 	Line       int      `json:"line,omitempty"`
 }
@@ -90,15 +90,19 @@ type watcher struct {
 	instance string
 	to       *events
 	silent   *atomic.Bool
+	entered  atomic.Value // the id of the call whose handler was entered last
 }
 
 // Observe implements [observe.Observer].
-func (w watcher) Observe(_ context.Context, e observe.Event) {
+func (w *watcher) Observe(_ context.Context, e observe.Event) {
 	if w.silent.Load() {
 		return
 	}
 	if !slices.Contains(drawn, e.Kind) {
 		return
+	}
+	if e.Kind == observe.HandlerEntered {
+		w.entered.Store(e.Call)
 	}
 	w.to.add(event{
 		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
@@ -107,12 +111,14 @@ func (w watcher) Observe(_ context.Context, e observe.Event) {
 	})
 }
 
-// audited takes an audit line, and finds the line of the source that wrote it.
-func (w watcher) audited(text string) {
+// charged takes the line of a charge, and finds the line of the source that made it, and
+// the call.
+func (w *watcher) charged(text string) {
 	if w.silent.Load() {
 		return
 	}
-	e := event{Instance: w.instance, Kind: "audit", Text: text}
+	e := event{Instance: w.instance, Kind: "charge", Text: text}
+	e.Call, _ = w.entered.Load().(string)
 	e.File, e.Line = writtenAt()
 	w.to.add(e)
 }

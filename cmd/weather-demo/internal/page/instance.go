@@ -28,6 +28,7 @@ import (
 type settings struct {
 	store bool // rounds are remembered
 	short bool // states live for shortLife
+	other bool // the key is another
 }
 
 const (
@@ -77,10 +78,13 @@ func (i *instance) stand(s settings) (*stand, error) {
 func (i *instance) newStand(s settings) (*stand, error) {
 	st := &stand{}
 	life := &statecodec.Options{Keys: i.keys}
+	if s.other {
+		life.Keys = []statecodec.Key{statecodec.GenerateKey()}
+	}
 	if s.short {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
-	watch := watcher{i.name, i.bench.events, &st.silent}
+	watch := &watcher{instance: i.name, to: i.bench.events, silent: &st.silent}
 	o := &mrtr.Options{State: life, Listener: observe.With(watch), Principal: principal}
 	if s.store {
 		o.Durable = durable.In(i.bench.rounds, nil)
@@ -89,10 +93,10 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if st.rt, err = mrtr.New(o); err != nil {
 		return nil, err
 	}
-	audit := &options.Audit{Out: watch.audited}
+	card := &options.Card{Out: watch.charged}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, audit))
+		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, card))
 	}
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
@@ -147,7 +151,7 @@ func switching(turn func(*instance)) func(http.ResponseWriter, *http.Request, *i
 func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	s, user, ok := settingsOf(r.URL.Query())
 	if !ok {
-		http.Error(w, "A socket takes life=short, user=NAME, and store=on.", http.StatusBadRequest)
+		http.Error(w, "A socket takes life=short, key=other, user=NAME, and store=on.", http.StatusBadRequest)
 		return
 	}
 	st, err := i.stand(s)
@@ -171,8 +175,8 @@ func settingsOf(q url.Values) (s settings, user string, ok bool) {
 	if user == "" {
 		user = owner
 	}
-	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short"}
-	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "")
+	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short", other: q.Get("key") == "other"}
+	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "") && (s.other || q.Get("key") == "")
 	return s, user, known && len(user) <= 40
 }
 

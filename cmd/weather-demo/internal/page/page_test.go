@@ -20,28 +20,28 @@ import (
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
-func TestEveryStyleIsServedAndItsAuditLineIsFound(t *testing.T) {
+func TestEveryStyleIsServedAndItsChargeIsFound(t *testing.T) {
 	s := serve(t)
 	bench := s.bench()
 	client := s.dial(bench, "/a/ws")
-	require.Len(t, s.h.styles, len(options.All)+1+2+len(weather.Charging), "the styles and the journaled coroutine, two exhibits, and those that charge")
+	require.Len(t, s.h.styles, len(options.All)+1+2+len(weather.Late), "the styles and the journaled coroutine, two exhibits, and those that charge")
 	for _, st := range s.h.styles {
 		before := len(s.events(bench))
 		out, err := client.Call(t.Context(), st.Tool, map[string]any{"location": "Lisbon"}, metric)
 		require.NoError(t, err)
 		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text, st.Name)
-		audits := 0
+		charges := 0
 		for _, e := range s.events(bench)[before:] {
-			if e.Kind != "audit" {
+			if e.Kind != "charge" {
 				continue
 			}
-			audits++
+			charges++
 			h := st.Handlers[0]
 			require.Equal(t, path.Base(h.Path), e.File, st.Name)
-			require.Contains(t, h.Lines[e.Line-h.From], map[bool]string{false: "audit.Record(place", true: "card.Charge(place"}[st.Charging], "line %d of %s", e.Line, h.Path)
+			require.Contains(t, h.Lines[e.Line-h.From], "card.Charge(place", "line %d of %s", e.Line, h.Path)
 			require.Contains(t, kindsOf(h)[e.Line], "effect", "the page knows line %d of %s as the effect", e.Line, h.Path)
 		}
-		require.NotZero(t, audits, st.Name)
+		require.NotZero(t, charges, st.Name)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestARoundTellsOnlyWhatIsDrawn(t *testing.T) {
 		for _, e := range s.events(bench) {
 			kinds = append(kinds, e.Kind)
 		}
-		require.Equal(t, []string{"handler entered", "questions asked", "handler entered", "audit", "call completed"}, kinds, query)
+		require.Equal(t, []string{"handler entered", "questions asked", "handler entered", "charge", "call completed"}, kinds, query)
 	}
 }
 

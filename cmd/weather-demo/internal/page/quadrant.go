@@ -67,7 +67,7 @@ func playCorner(ctx context.Context, stream bool, era weather.Era) (calls []answ
 	defer rt.Close()
 	server := mcp.NewServer(weather.Implementation, &mcp.ServerOptions{Logger: slog.New(slog.DiscardHandler)})
 	for _, o := range options.All {
-		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool()}, o.New(rt, &options.Audit{}))
+		mrtr.AddTool(server, &mcp.Tool{Name: o.Tool()}, o.New(rt, &options.Card{}))
 	}
 	handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, &mcphttp.HandlerOptions{Stateless: !stream})
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 // resumable is coroutine with the journal behind it: a switch on the page, and
 // a tool of its own on the wire.
 var resumable = options.Option{
-	Letter: "H+J", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: options.Resumable,
+	Letter: "HJ", Name: "resumable", Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: options.Resumable,
 }
 
 // everyStyle lists all that are served: the styles, coroutine's other form, the
-// exhibits, and the styles that charge a card: another switch.
+// exhibits, and the styles that charge late: another switch.
 func everyStyle() []options.Option {
-	return slices.Concat(options.All, []options.Option{resumable}, landmine.All, weather.Charging)
+	return slices.Concat(options.All, []options.Option{resumable}, landmine.All, weather.Late)
 }
 
 // group says under which heading the page offers a style.
@@ -39,23 +39,15 @@ type style struct {
 	Tool     string    `json:"tool"`
 	Lesson   string    `json:"lesson"`
 	Group    string    `json:"group"`
-	Charging bool      `json:"charging"` // whether it charges a card in its last round
-	Wiring   wiring    `json:"wiring"`
+	Late     bool      `json:"late"`     // whether its charge is moved into the last round
 	Handlers []handler `json:"handlers"` // for modern clients, then for legacy ones if theirs differs
-}
-
-// wiring is the function that makes a style.
-type wiring struct {
-	weather.Excerpt
-	Code []string `json:"code"` // its statements, each on one line
 }
 
 // handler is a function of a style's author, with the kinds of its lines.
 type handler struct {
-	weather.Excerpt
-	Name   string `json:"name"`
-	Engine string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps, Given
-	parts  []part
+	weather.Excerpt        // of the function that holds it
+	Engine          string `json:"engine"` // that runs it: Native, Coroutine, Journal, Resumable, rerun, Steps, Given
+	parts           []part
 }
 
 // handlerFor is the handler that a client of this era reaches.
@@ -107,66 +99,37 @@ func readStyles() (styles []style, err error) {
 	return styles, nil
 }
 
-// style reads the function that makes a style, and the handlers that it names.
+// style reads the handlers in the function that makes a style.
 func (src reader) style(o options.Option) (style, error) {
 	s := style{Letter: o.Letter, Tool: o.Tool(), Lesson: o.Lesson, Group: group(o)}
-	s.Name, s.Charging = strings.TrimSuffix(o.Name, weather.CardSuffix), weather.Charges(o)
+	s.Name, s.Late = strings.TrimSuffix(o.Name, weather.LateSuffix), weather.ChargesLate(o)
 	made, err := src.Maker(o)
 	if err != nil {
 		return s, err
 	}
-	s.Wiring.Excerpt = src.Excerpt(made)
-	for _, stmt := range made.Body.List {
-		code := strings.TrimSpace(strings.Join(src.Excerpt(stmt).Lines, " "))
-		s.Wiring.Code = append(s.Wiring.Code, strings.TrimPrefix(code, "return "))
-	}
 	for _, found := range src.Handlers(made) {
-		h, err := src.handler(found.Func, found.To)
+		body, err := src.statements(found.Body.List)
 		if err != nil {
 			return s, err
 		}
-		s.Handlers = append(s.Handlers, h)
+		s.Handlers = append(s.Handlers, handler{src.Excerpt(found.Shown), found.Engine, []part{{body: body}}})
 	}
-	if len(s.Handlers) == 0 || len(s.Handlers) > 2 {
+	if len(s.Handlers) == 0 { // it is built from parts
+		h := handler{Excerpt: src.Excerpt(made), Engine: "Steps"}
+		if slices.ContainsFunc(h.Lines, func(line string) bool { return strings.Contains(line, "given.") }) {
+			h.Engine = "Given"
+		}
+		s.Handlers = []handler{h}
+		return s, src.parts(&s.Handlers[0], made)
+	}
+	if len(s.Handlers) > 2 {
 		return s, fmt.Errorf("it has %d handlers", len(s.Handlers))
 	}
 	return s, nil
 }
 
-func (src reader) handler(f *ast.FuncDecl, engine string) (handler, error) {
-	h := handler{Excerpt: src.Excerpt(f), Name: f.Name.Name, Engine: engine}
-	if engine == "Tool" { // a handler that is registered as it is was built from parts
-		h.Engine = "Steps"
-		if len(f.Body.List) > 0 && given(f.Body.List[len(f.Body.List)-1]) {
-			h.Engine = "Given"
-		}
-		return h, src.steps(&h, f)
-	}
-	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
-	if !ok || len(ret.Results) != 1 {
-		return h, fmt.Errorf("%s does not begin by returning its handler", h.Name)
-	}
-	lit, ok := ret.Results[0].(*ast.FuncLit)
-	if !ok {
-		return h, fmt.Errorf("%s does not return a function literal", h.Name)
-	}
-	body, err := src.statements(lit.Body.List)
-	h.parts = []part{{body: body}}
-	return h, err
-}
-
-// given reports whether a statement makes a handler that is given its answers.
-func given(last ast.Stmt) (is bool) {
-	ast.Inspect(last, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		is = is || ok && strings.HasPrefix(weather.Called(call), "Handler")
-		return !is
-	})
-	return is
-}
-
-// steps reads the functions that the engine enters, each under its key.
-func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
+// parts reads the functions that the engine enters, each under its key.
+func (src reader) parts(h *handler, f *ast.FuncDecl) (err error) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || err != nil || len(call.Args) == 0 {
@@ -196,7 +159,7 @@ func (src reader) steps(h *handler, f *ast.FuncDecl) (err error) {
 		return false
 	})
 	if err == nil && len(h.parts) == 0 {
-		err = fmt.Errorf("%s has no steps", h.Name)
+		err = fmt.Errorf("%s has no parts", f.Name.Name)
 	}
 	return err
 }
@@ -260,7 +223,7 @@ func (src reader) call(s *statement, call *ast.CallExpr, err *error) bool {
 	case "AskOver":
 		s.Kind = "over"
 		*err = s.asks(call.Fun.(*ast.SelectorExpr).X)
-	case "Record", "Charge":
+	case "Charge":
 		s.Kind = "effect"
 	case "Once":
 		s.Kind = "once"

@@ -19,16 +19,16 @@ import (
 // module is the path of this module, as the runtime names it.
 var module = strings.TrimSuffix(reflect.TypeFor[options.Option]().PkgPath(), "options")
 
-//go:embed charging.go
-var charging embed.FS
+//go:embed late.go
+var late embed.FS
 
 // folders hold the source of the styles.
-var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/weather": charging}
+var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/weather": late}
 
 // OfStyle reports whether the function of this name, as the runtime spells it, belongs to a
 // style.
 func OfStyle(function string) bool {
-	if strings.Contains(function, ".(*Audit).") {
+	if strings.Contains(function, ".(*Card).") {
 		return false
 	}
 	for folder := range folders {
@@ -132,28 +132,31 @@ func (src *Source) function(dir, name string) *ast.FuncDecl {
 	return nil
 }
 
-// Handler is a function of a style's author, and the name of the function that it is
-// handed to: Native, Coroutine, Journal, Resumable, rerun or Tool.
+// Handler is a function of a style's author.
 type Handler struct {
-	Func *ast.FuncDecl
-	To   string
+	Body   *ast.BlockStmt
+	Shown  *ast.FuncDecl // the function that holds it
+	Engine string        // the function that it is handed to: Native, Coroutine, Journal, Resumable or rerun
 }
 
-// Handlers lists the handlers that the maker of a style names: the functions of its package
-// that are called with the audit, or the card, alone.
+var engines = []string{"Native", "Coroutine", "Journal", "Resumable", "rerun"}
+
+// Handlers lists the handlers in a function that makes a style: the function literals that
+// it hands to an engine, itself or by a function that is called with the card alone.
 func (src *Source) Handlers(made *ast.FuncDecl) (handlers []Handler) {
 	file, _, _ := src.span(made)
 	ast.Inspect(made.Body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		if !ok {
+		if !ok || !slices.Contains(engines, Called(call)) {
 			return true
 		}
-		for _, arg := range call.Args {
-			if inner, ok := arg.(*ast.CallExpr); ok && len(inner.Args) == 1 && slices.Contains([]string{"audit", "card"}, fmt.Sprint(inner.Args[0])) {
-				if f := src.function(path.Dir(file), Called(inner)); f != nil {
-					handlers = append(handlers, Handler{f, Called(call)})
-				}
-			}
+		switch handed := call.Args[0].(type) {
+		case *ast.FuncLit:
+			handlers = append(handlers, Handler{handed.Body, made, Called(call)})
+		case *ast.CallExpr:
+			maker := src.function(path.Dir(file), Called(handed))
+			returned := maker.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.FuncLit)
+			handlers = append(handlers, Handler{returned.Body, maker, Called(call)})
 		}
 		return true
 	})

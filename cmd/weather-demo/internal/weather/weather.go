@@ -38,25 +38,21 @@ var FirstChoices = wire.Answers{
 	"units": wire.Value("metric"),
 }
 
-// ReadOnly marks a tool that changes nothing.
-var ReadOnly = &mcp.ToolAnnotations{ReadOnlyHint: true}
-
 // Styles lists the styles, then the landmines.
 func Styles() []options.Option { return slices.Concat(options.All, landmine.All) }
 
-// Charges reports whether a style charges a card in its last round.
-func Charges(o options.Option) bool {
-	return slices.ContainsFunc(Charging, func(c options.Option) bool { return c.Name == o.Name })
+// ChargesLate reports whether a style is one of [Late].
+func ChargesLate(o options.Option) bool {
+	return slices.ContainsFunc(Late, func(l options.Option) bool { return l.Name == o.Name })
 }
 
-// Tool is the weather tool in one style. One that charges a card is not read only.
+// Tool is the weather tool in one style.
 func Tool(o options.Option) *mcp.Tool {
-	tool := &mcp.Tool{Name: o.Tool(), Description: "The weather at a place. " + o.Lesson, Annotations: ReadOnly}
-	if Charges(o) {
-		tool.Annotations = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
-	}
-	return tool
+	return &mcp.Tool{Name: o.Tool(), Description: "The weather at a place, for a small charge. " + o.Lesson, Annotations: Additive}
 }
+
+// Additive marks a tool that destroys nothing.
+var Additive = &mcp.ToolAnnotations{DestructiveHint: new(bool)}
 
 // ErrorType is the type that an error gives itself. Its text may hold an answer, and is
 // neither logged nor shown.

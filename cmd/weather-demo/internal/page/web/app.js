@@ -24,9 +24,9 @@ class App {
 	}
 
 	// style is one without a charge where there is none with it.
-	style(name, charging = false) {
+	style(name, late = false) {
 		const all = this.styles.filter((s) => s.name === name);
-		return all.find((s) => s.charging === charging) ?? all[0];
+		return all.find((s) => s.late === late) ?? all[0];
 	}
 
 	go(hash) {
@@ -37,19 +37,19 @@ class App {
 	// play opens a call in Play, from another view.
 	play(choice) {
 		this.views.play.met = true;
-		this.views.play.choose({ resumes: false, charging: false, ...choice });
+		this.views.play.choose({ resumes: false, late: false, store: false, ...choice });
 		this.go("play");
 	}
 
 	// attack opens an attack, from another view.
 	attack(style, id) {
-		this.views.attack.choose({ style, charging: style.charging, attack: attacks.find((a) => a.id === id) });
+		this.views.attack.choose({ style, attack: attacks.find((a) => a.id === id) });
 		this.go("attack");
 	}
 
 	#route() {
 		const name = location.hash.slice(1);
-		const step = /^tour-([1-6])$/.exec(name)?.[1];
+		const step = /^tour-([1-8])$/.exec(name)?.[1];
 		this.view = this.views[name] ? name : "play";
 		if (step) this.views.play.take(step - 1);
 		document.title = `${step ? tour[step - 1].title : titles[this.view]} · weather-demo`;
@@ -76,14 +76,16 @@ class App {
 	// #connect opens a bench and stays connected to it. A page that was left open
 	// for long, or whose server was started again, gets another one.
 	async #connect() {
+		const { play } = this.views;
 		for (let bench = null; ; await wait(1500)) {
 			try {
 				const kept = await bench?.known();
-				if (!kept) bench = await Bench.open();
+				if (!kept) bench = await Bench.open(bench ? null : play.kept?.bench);
 				await Promise.all(bench.instances.map((i) => bench.killed.has(i) || bench.client(i)));
 				this.bench = bench;
 				if (this.status === "lost") this.#tell("back", kept);
 				this.#say("connected");
+				play.restore();
 				if (this.views[this.view].cut) this.open();
 				await Promise.race(bench.instances.map((i) => lost(bench, i)));
 			} catch {

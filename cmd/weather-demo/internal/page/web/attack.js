@@ -15,16 +15,17 @@ export class Attack {
 		this.style = app.style("native");
 		this.attack = attacks[0];
 		this.store = false;
-		// Whether the tool charges a card in its last round.
-		this.charging = false;
+		// Whether every style charges in its last round.
+		this.late = true;
 		this.played = Promise.resolve([]);
 		// By style, attack and store.
 		this.verdicts = new Map();
 		this.stage.reset(new Story({ style: this.style }), null, "");
 	}
 
+	// Every style, with its charge in the last round where it can be moved there.
 	get styles() {
-		return this.app.styles.filter((s) => s.charging === this.charging);
+		return this.app.styles.filter((s) => !s.late).map((s) => this.app.style(s.name, this.late));
 	}
 
 	async open(again) {
@@ -132,8 +133,8 @@ export class Attack {
 		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
 			styleSelect(this.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
-			chargeSwitch(this.charging, (charging) => this.choose({ charging })),
-			radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], this.store ? "on" : "off", (on) => this.choose({ store: on === "on" })),
+			lateSwitch(this.late, (late) => this.choose({ late })),
+			storeSwitch(this.store, (store) => this.choose({ store })),
 			h("ul.attacks", attacks.map(row)));
 	}
 
@@ -146,13 +147,16 @@ export class Attack {
 				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
 		};
 		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
-			h("table", h("thead", h("tr", ["style", "outcome", `${this.charging ? "charges" : "audits"}, before → after`].map((t) => th(t)))), h("tbody", this.styles.map(row))));
+			h("table", h("thead", h("tr", ["style", "outcome", "charges, before → after"].map((t) => th(t)))), h("tbody", this.styles.map(row))));
 	}
 }
 
-// chargeSwitch gives the tool an effect in its last round.
-export const chargeSwitch = (checked, choose) => h("label.switch", { key: "charging" },
-	h("input", { type: "checkbox", name: "charging", checked, onchange: (e) => choose(e.target.checked) }), "charge the card, in the last round");
+// lateSwitch moves the charge into the last round.
+export const lateSwitch = (checked, choose) => h("label.switch", { key: "late" },
+	h("input", { type: "checkbox", name: "late", checked, onchange: (e) => choose(e.target.checked) }), "charge in the last round");
+
+// storeSwitch lets the server remember its rounds.
+export const storeSwitch = (on, choose) => radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], on ? "on" : "off", (value) => choose(value === "on"));
 
 // styleSelect offers the styles by name, in their groups.
 export const styleSelect = (styles, value, choose, props) => h("select", { onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },

@@ -3,7 +3,7 @@
 
 import { changeOneByte } from "./bench.js";
 import { usual } from "./call.js";
-import { Name, askedWith, effectOf, name, told } from "./words.js";
+import { Name, askedWith, name, told } from "./words.js";
 
 // onSecond is an attack by the second request: change returns what is sent
 // instead of its parameters, and how.
@@ -91,6 +91,12 @@ export const attacks = [
 		},
 	},
 	{
+		id: "key", title: "Another key", reason: "A server was started without the keys of the one that asked.",
+		naive: "keeps its calls in memory, or does not seal, hides that its instances are not one.",
+		why: "The state was sealed with a key that this server does not have, so it does not open, and the handler is not entered.",
+		run: onSecond("a server with another key", () => [undefined, { other: true, warning: "to another key" }, "b"]),
+	},
+	{
 		id: "other", title: "Answer on instance B", reason: "A load balancer sends the second round elsewhere.",
 		naive: "keeps the call in memory never heard of it.",
 		why: "B has the key, opens the state, and finishes a call that it had never seen.",
@@ -123,43 +129,36 @@ const since = (story) => story.items.slice(story.items.findIndex((i) => i.kind =
 export function verdictOf(story) {
 	const items = since(story);
 	const before = story.marked;
-	const after = story.audits.length;
+	const after = story.charges.length;
 	const done = items.filter((i) => i.title === "complete").length;
 	const stamped = (label) => items.some((i) => i.kind === "stamp" && i.label === label);
 	const [label, tone] = after > before && after > 1 ? [after === 2 ? "effect twice" : `effect ${after} times`, "effect"]
 		: done === 1 && items.filter((i) => i.from === "server").length === 2 ? ["one wins", "fine"]
 		: stamped("not here") ? ["handler gone", "refusal"]
 		: stamped("refused") ? ["refused", "refusal"]
-		: stamped("stored") && !handedOver(items) ? ["stored result", "stored"]
+		: stamped("stored") ? ["stored result", "stored"]
 		: stamped("asks again") ? ["asked again", "fine"]
 		: done ? ["completes", "fine"] : ["error result", "refusal"];
 	return { label, tone, before, after };
 }
 
-// handedOver finds the run of an instance that another one had asked for it, through the
-// store, and answered for.
-const handedOver = (items) => items.find((i) => i.kind === "run" && !items.some((m) => m.from === "server" && m.instance === i.instance));
-
 // outcome says what happened: how, with every refusal in the server's words, and what the
 // effect counts.
 export function outcome(attack, story, { label, before, after }, store) {
-	return `${how(attack, story, label, store)}${told(since(story))} ${story.style.charging ? "Charges" : "Audit lines"}: ${before} before the attack, ${after} now.`;
+	return `${how(attack, story, label, store)}${told(since(story))} Charges: ${before} before the attack, ${after} now.`;
 }
 
 function how({ id, why }, story, label, store) {
 	const { style, items: all } = story;
-	const effect = effectOf(style);
 	const items = since(story);
 	const runs = items.filter((i) => i.kind === "run");
 	const [a, b] = [...new Set(runs.map((r) => r.instance))];
 	const stored = items.find((i) => i.label === "stored");
-	const handed = handedOver(items);
 	const holder = all.findLast((i) => i.kind === "gap" && i.holds === "handler" && !items.includes(i));
 	if (label.startsWith("effect")) {
-		if (style.group === "exhibit") return `The ${effect} stands above a question, so it runs in each round.`;
-		return `The state that was sent was sealed before the ${effect}, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
+		if (style.group === "exhibit") return `The charge stands above a question, so it runs in each round.`;
+		return `The state that was sent was sealed before the charge, so it does not say that it happened, and the server keeps no list of used states: ${b ? `${name(a)} and ${name(b)} both ran it` : `${name(a)} ran it again`}.`;
 	}
-	if (handed && stored) return `${Name(handed.instance)} holds the handler. It ran the round, which came to it through the store, and ${name(stored.instance)} sent the result.`;
 	if (label === "stored result") return `The store remembers this round. ${a ? `${Name(a)} ran it, and ${name(stored.instance)} sent the same result` : `${Name(stored.instance)} sends the same result again`} without entering a handler.`;
 	if (label === "handler gone") {
 		return { kill: "The handler died with instance A, and instance B has nothing to wake.", other: "Instance A holds the handler, and instance B has nothing to wake." }[id] ?? "The handler that this state names has gone on and is not there any more.";
@@ -169,5 +168,5 @@ function how({ id, why }, story, label, store) {
 	if (label === "asked again") return `${why} ${askedWith(items)}`;
 	if (label === "refused" || !["completes", "error result"].includes(label)) return why;
 	if (why && holder) return `${Name(a)} does not hold the handler, so it ran the function again from its top, with what had happened replayed from the state.`;
-	return why ?? `The state says that the ${effect} has happened, so it did not run again. That is only because this tool has no effect in its last round: charge the card there, and it happens twice.`;
+	return why ?? `The state says that the charge has happened, so it did not run again. That is only because it charges before its last round: charge in the last one, and it happens twice.`;
 }

@@ -8,7 +8,7 @@ import { Client, ConnectionLost } from "./client.js";
 const base = new URL("../", import.meta.url);
 
 async function ask(path, options) {
-	const response = await fetch(new URL(path, base), options).catch(() => null);
+	const response = await fetch(new URL(path, base), { signal: AbortSignal.timeout(30_000), ...options }).catch(() => null);
 	const text = await response?.text().catch(() => null);
 	const status = response?.status ?? 0;
 	// A server that was started again does not know this bench, and a proxy in front
@@ -32,19 +32,31 @@ export class Bench {
 	// The last event that was fetched.
 	#seen = 0;
 	#turn = Promise.resolve();
+	// The story that each call belongs to, by the call's id.
+	#stories = new Map();
 
-	static async open() {
+	// open gives this visitor a bench: the one before a reload, if the server still has it.
+	static async open(kept) {
+		const bench = Object.assign(new Bench(), kept, { killed: new Set(kept?.killed) });
+		bench.#seen = kept?.seen ?? 0;
+		if (kept && (await bench.known())) return bench;
 		// id, instances, life_ms
 		return Object.assign(new Bench(), await post("demo"), { killed: new Set() });
 	}
 
+	get kept() {
+		const { id, instances, life_ms, killed } = this;
+		return { id, instances, life_ms, killed: [...killed], seen: this.#seen };
+	}
+
 	// client returns a connected client, and keeps modern ones for the next call.
-	async client(instance, { store, short, user, legacy, watch } = {}) {
+	async client(instance, { store, short, user, other, legacy, watch } = {}) {
 		const url = new URL(`demo/${this.id}/${instance}/ws`, base);
 		url.protocol = url.protocol.replace("http", "ws");
 		if (store) url.searchParams.set("store", "on");
 		if (short) url.searchParams.set("life", "short");
 		if (user) url.searchParams.set("user", user);
+		if (other) url.searchParams.set("key", "other");
 		if (legacy) return Client.connect(url, { legacy, watch });
 		let client = this.#clients.get(url.href);
 		if (!client) {
@@ -66,6 +78,13 @@ export class Bench {
 		return events;
 	}
 
+	// eventsOf are those that belong to a story: no call tells what another one did.
+	async eventsOf(story) {
+		const events = await this.events();
+		for (const { call } of events) if (call && !this.#stories.has(call)) this.#stories.set(call, story);
+		return events.filter(({ call }) => !call || this.#stories.get(call) === story);
+	}
+
 	// known reports whether the server still has this bench.
 	async known() {
 		try {
@@ -75,6 +94,11 @@ export class Bench {
 			if (error.code !== 404) throw error;
 			return false;
 		}
+	}
+
+	// abandon waits no longer for any response.
+	abandon() {
+		for (const client of this.#clients.values()) client.abandon();
 	}
 
 	open(state, tool, args) {

@@ -1,7 +1,7 @@
 // A call that is recorded as a story, whoever decides its rounds: the person at
 // the form, an attack, or a script.
 
-import { ProtocolError } from "./client.js";
+import { ConnectionLost, ProtocolError } from "./client.js";
 import { Story } from "./story.js";
 
 export class Call {
@@ -13,8 +13,8 @@ export class Call {
 
 	// send makes one request of a modern call, and returns its response. What is
 	// special about it is noted in the story; user is who sends it.
-	async send(instance, params, { user, ...note } = {}) {
-		const [response] = await this.#sendTo([instance], params, user, note);
+	async send(instance, params, { user, other, ...note } = {}) {
+		const [response] = await this.#sendTo([instance], params, { user, other }, note);
 		return response;
 	}
 
@@ -23,15 +23,17 @@ export class Call {
 		return this.#sendTo(["a", "b"], params);
 	}
 
-	async #sendTo(instances, params, user, note) {
+	async #sendTo(instances, params, special, note) {
 		const responses = await this.bench.inTurn(async () => {
 			const clients = [];
-			for (const i of instances) clients.push(await this.bench.client(i, { ...this.settings, user, watch: this.story.watcher(i, note) }));
+			for (const i of instances) clients.push(await this.bench.client(i, { ...this.settings, ...special, watch: this.story.watcher(i, note) }));
 			const all = await Promise.all(clients.map((client) => settle(client.round(params))));
+			if (note?.lose) this.story.lose();
 			await this.#take();
 			return all;
 		});
 		await this.show();
+		if (note?.lose) throw new ConnectionLost(0);
 		return responses;
 	}
 
@@ -47,17 +49,29 @@ export class Call {
 
 	// play makes the whole call. ask answers each question; instance names the
 	// one that takes the next round, and change may change its request.
-	async play(ask, { instance = () => "a", change = (params) => [params] } = {}) {
+	// If a response is lost, lost waits until the same request is to be sent again.
+	async play(ask, { instance = () => "a", change = (params) => [params], lost, last } = {}) {
 		const { bench, settings, legacy, story, style, args } = this;
+		await bench.inTurn(() => bench.eventsOf(null)); // what an earlier call left behind
 		if (!legacy) {
 			const client = await bench.client(instance(), settings);
+			this.abandon = () => bench.abandon();
 			return settle(client.callTool(style.tool, args, ask, async (original) => {
-				const { result, error } = await this.send(instance(), ...change(original));
-				if (error) throw error;
-				return result;
-			}));
+				for (;;) {
+					try {
+						const { result, error } = await this.send(instance(), ...change(original));
+						if (error) throw error;
+						return result;
+					} catch (error) {
+						if (!lost || !(error instanceof ConnectionLost)) throw error;
+						await lost(error);
+						await bench.inTurn(() => this.#take()); // what the server did meanwhile
+					}
+				}
+			}, last));
 		}
 		const client = await bench.client(instance(), { ...settings, legacy, watch: story.watcher(instance()) });
+		this.abandon = () => client.abandon();
 		const grow = async () => {
 			await this.#take();
 			await this.show();
@@ -78,7 +92,7 @@ export class Call {
 	}
 
 	async #take() {
-		await this.story.take(await this.bench.events());
+		await this.story.take(await this.bench.eventsOf(this.story));
 	}
 }
 

@@ -84,16 +84,25 @@ export class Client {
 		this.#socket.close();
 	}
 
+	// abandon waits no longer for any response.
+	abandon() {
+		for (const { reject } of this.#waiting.values()) reject(new ConnectionLost(0));
+		this.#waiting.clear();
+		this.close();
+	}
+
 	// callTool makes a call, from its first request to its result. It throws a
 	// ProtocolError where a request is refused.
 	//
 	// Each round goes through round, which is this client's unless another is
 	// given: any instance of the server that has the key can take the next one.
-	async callTool(name, args, ask, round = (params) => this.round(params)) {
+	//
+	// A call that was under way goes on from its last result.
+	async callTool(name, args, ask, round = (params) => this.round(params), last = null) {
 		this.ask = ask;
 		let params = { name, arguments: args };
 		for (let n = 0; n < MAX_ROUNDS; n++) {
-			const result = await round(params);
+			const result = (n === 0 && last) || (await round(params));
 			if (!asksForInput(result)) return result;
 			// Arguments and name stay as they were: the state is sealed for them. Of
 			// the answers only this round's are sent, earlier ones are in the state.

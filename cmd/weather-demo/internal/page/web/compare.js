@@ -41,7 +41,7 @@ export class Compare {
 		const messages = compared(...stories.map((s) => s.items.filter((i) => i.kind === "message")));
 		const others = messages.filter((m) => !m.same).length;
 		const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-		const select = (i) => styleSelect(this.app.styles.filter((s) => !s.charging), pair[i].name, (style) => {
+		const select = (i) => styleSelect(this.app.styles.filter((s) => !s.late), pair[i].name, (style) => {
 			this.pair = this.pair.with(i, style);
 			this.stories = [];
 			this.app.open();

@@ -12,7 +12,7 @@ const columns = ["modern", "legacy"].flatMap((era) => [["Lisbon", "Lisbon: one q
 export class Matrix {
 	constructor(app) {
 		this.app = app;
-		this.styles = app.styles.filter((s) => s.name !== "resumable" && !s.charging);
+		this.styles = app.styles.filter((s) => s.name !== "resumable" && !s.late);
 		// Stories and failures, by style and column.
 		this.cells = new Map();
 		this.took = "";

@@ -14,7 +14,7 @@ export function score(story) {
 	const marks = [];
 	const dots = [];
 	let x = 8;
-	let audits = 0;
+	let charges = 0;
 	// Where the last run ended.
 	let ran = 0;
 	for (const { kind, from, trace, bytes, holds } of story.items) {
@@ -25,7 +25,7 @@ export function score(story) {
 			const step = Math.max(6, trace.length * 1.6) / trace.length;
 			for (const t of trace) {
 				marks.push(rect(t.again ? "again" : "ran", x, BOTTOM - 5, step + 0.3, 10));
-				if (t.kind === "effect") dots.push(audits++ > 0 && circle("twice", x, BOTTOM, 8), circle("dot", x, BOTTOM, 4.5));
+				if (t.kind === "effect") dots.push(charges++ > 0 && circle("twice", x, BOTTOM, 8), circle("dot", x, BOTTOM, 4.5));
 				x += step;
 			}
 			ran = x;
@@ -40,14 +40,14 @@ export function score(story) {
 
 // figures are the numbers of a story, as weather-demo -json names them.
 export const figures = (story) => ({
-	rounds: story.requests, questions: story.asked, effects: story.audits.length, handler_entries: story.entries,
+	rounds: story.requests, questions: story.asked, effects: story.charges.length, handler_entries: story.entries,
 	state_bytes: story.sealedBytes, is_error: Boolean(story.result?.result?.isError),
 });
 
 export function caption(story) {
 	const { rounds, effects, handler_entries, state_bytes, is_error } = figures(story);
 	if (is_error) return h("b.refusal", "error result");
-	return h("span.figures", `${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `, h("b", { class: effects > 1 ? "many" : "effect" }, `audit ${effects}`),
+	return h("span.figures", `${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `, h("b", { class: effects > 1 ? "many" : "effect" }, `charged ${effects}`),
 		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)]);
 }
 
@@ -58,5 +58,5 @@ export const legend = () => h("ul.legend", [
 	["runs again", rect("again", 2, 2, 20, 10)],
 	["client keeps the sealed state", rect("keeps", 2, 2, 20, 10, 2)],
 	["server holds a handler or a stream", line("holds", 1, 7, 25, 7)],
-	["audit; and again", circle("dot", 5, 7, 4), circle("twice", 19, 7, 6), circle("dot", 19, 7, 3.5)],
+	["charge; and again", circle("dot", 5, 7, 4), circle("twice", 19, 7, 6), circle("dot", 19, 7, 3.5)],
 ].map(([words, ...shapes]) => h("li", svg("score", 30, 14, shapes), words)));

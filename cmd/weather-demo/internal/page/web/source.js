@@ -3,7 +3,7 @@
 
 import { h, quiet, sr } from "./dom.js";
 
-const asking = /(mrtr\.(?:Answer|Need|Once|Ask\w*)|\w+\.AskOver|audit\.Record|card\.Charge)\b/;
+const asking = /(mrtr\.(?:Answer|Need|Once|Ask\w*)|\w+\.AskOver|card\.Charge)\b/;
 
 // code sets the calls that ask or have an effect semibold. Nothing else is
 // coloured: the page's colours have other meanings.
@@ -11,7 +11,7 @@ export const code = (line) => h("code", { style: { "--indent": /^\t*/.exec(line)
 
 // sourceView shows the handler of a stage's story, as far as it has run.
 export function sourceView(stage) {
-	const { legacy, handler, style } = stage.story;
+	const { legacy, handler } = stage.story;
 	const runs = stage.shownRuns().slice(-5);
 	const number = (run) => (legacy ? run.index : run.number);
 	const now = stage.now();
@@ -27,7 +27,6 @@ export function sourceView(stage) {
 			ran.length > 0 && sr(` (ran in ${legacy ? "run" : "request"} ${ran.map(number).join(" and ")})`));
 	});
 	return [
-		h("p.wiring", "Registered as", style.wiring.code.map((c) => h("code", c))),
 		h("div.row.heads", h("span.marks", runs.length ? runs.map((run) => h("i.disc", number(run))) : h("i")), h("span.no"),
 			h("span.dim", !runs.length ? "no line has run yet" : legacy ? "runs, in this one request" : "requests, and the lines that each one ran")),
 		rows,

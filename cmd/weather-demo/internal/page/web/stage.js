@@ -1,5 +1,5 @@
 // A stage shows one story at reading pace: the wire and its caption, the server
-// with its source, its states and its messages, and the audit lines. A round
+// with its source, its states and its messages, and the charges. A round
 // takes under a millisecond, so it is collected first and played then.
 
 import { diagram, geometry, preview } from "./diagram.js";
@@ -115,8 +115,8 @@ export class Stage {
 		return ["handler", "stream"].includes(this.holding) ? this.story.held?.statement.to : null;
 	}
 
-	get audits() {
-		return this.story.audits.slice(0, this.shownRuns().flatMap((r) => r.trace).filter((t) => t.kind === "effect").length);
+	get charges() {
+		return this.story.charges.slice(0, this.shownRuns().flatMap((r) => r.trace).filter((t) => t.kind === "effect").length);
 	}
 
 	show(tab) {
@@ -139,7 +139,7 @@ export class Stage {
 	}
 
 	// wire draws the lanes and the caption.
-	wire(width, killable, kill) {
+	wire(width, { killable, kill, todo } = {}) {
 		const g = geometry(width);
 		const { story } = this;
 		const lane = (i) => {
@@ -151,7 +151,7 @@ export class Stage {
 		return h("section.wire", { key: "wire", "aria-label": "The wire" },
 			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
-			h("p.caption", { "aria-live": "polite", seen: story }, this.caption));
+			h("div.says", h("p.caption", { "aria-live": "polite", seen: story }, this.caption), todo && h("p.todo", todo)));
 	}
 
 	#says(instance) {
@@ -210,12 +210,11 @@ export class Stage {
 	}
 
 	#ledger() {
-		const { audits, story } = this;
+		const { charges, story } = this;
 		const wrote = (a) => `${story.legacy ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
-		const what = story.style.charging ? "charge" : "audit line";
-		return h("div.ledger", { class: audits.length > 1 && "many", "aria-live": "polite" },
-			h("b.count", audits.length),
-			h("div", h("p", h("b", audits.length === 1 ? what : `${what}s`), audits.length > 1 ? " for one call: the effect happened more than once" : ": the one effect of this tool"),
-				h("ul", audits.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)))));
+		return h("div.ledger", { class: charges.length > 1 && "many", "aria-live": "polite" },
+			h("b.count", charges.length),
+			h("div", h("p", h("b", charges.length === 1 ? "charge" : "charges"), charges.length > 1 ? " for one call" : ": the one effect of this tool"),
+				h("ul", charges.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)))));
 	}
 }

@@ -16,8 +16,8 @@ export class Story {
 		// How often the author's functions were entered.
 		this.entries = 0;
 		this.runs = 0;
-		// Audit events, each with its request and run.
-		this.audits = [];
+		// Charges, each with its request and run.
+		this.charges = [];
 		// Tokens received.
 		this.states = [];
 		// Keys asked, in order.
@@ -26,15 +26,25 @@ export class Story {
 		this.pending = [];
 		// The last response.
 		this.result = null;
-		// How many audit lines there were when an attack began.
+		// How many charges there were when an attack began.
 		this.marked = null;
-		// What the user did: killed, opened, changed; and who asked, who was answered.
+		// What the user did: killed, opened, changed, resent; and who asked, who was answered.
 		this.facts = {};
 		// Where a handler stopped and is held: instance, part, statement.
 		this.held = null;
 		this.inbox = [];
 		// Lines that ran before.
 		this.passed = new Set();
+	}
+
+	// kept is the story as it outlives a reload.
+	get kept() {
+		const { style, handler, inbox, passed, ...rest } = this;
+		return { ...rest, passed: [...passed] };
+	}
+
+	static restored({ passed, ...rest }, style) {
+		return Object.assign(new Story({ ...rest, style }), rest, { passed: new Set(passed) });
 	}
 
 	// watcher takes down the messages of a connection to this instance.
@@ -47,18 +57,20 @@ export class Story {
 		const inbox = this.inbox.splice(0);
 		const received = inbox.filter((m) => !m.sent);
 		for (const m of inbox) if (m.sent) this.#sent(m);
-		this.audits.push(...events.filter((e) => e.kind === "audit").map((e) => ({ ...e, number: this.#number(e.instance), run: this.runs + 1 })));
+		this.charges.push(...events.filter((e) => e.kind === "charge").map((e) => ({ ...e, number: this.#number(e.instance), run: this.runs + 1 })));
 		for (const instance of ["a", "b"]) {
 			const own = events.filter((e) => e.instance === instance);
 			const reply = received.find((m) => m.instance === instance && !isHandshake(m))?.message;
 			if (reply || own.length) await this.#ran(instance, own, reply);
 		}
 		for (const m of received) this.#received(m);
+		if (this.losing) this.items.push({ kind: "rule", label: "the response is lost" });
+		this.losing = false;
 	}
 
 	rule(label) {
 		this.items.push({ kind: "rule", label });
-		this.marked = this.audits.length;
+		this.marked = this.charges.length;
 	}
 
 	kill(instance) {
@@ -66,6 +78,12 @@ export class Story {
 		gap.killed = true;
 		if (this.held?.instance === instance) this.held = null;
 		this.facts.killed = instance;
+	}
+
+	// lose drops the responses that came in: the network did.
+	lose() {
+		this.inbox = this.inbox.filter((m) => m.sent);
+		this.losing = true;
 	}
 
 	// cut ends a call whose connection was lost. What was sent is drawn; whether it
@@ -145,7 +163,7 @@ export class Story {
 	async #ran(instance, events, reply) {
 		const runs = [];
 		const { engine } = this.handler;
-		const resumed = () => ({ parts: [this.held?.part ?? ""], audits: 0, ended: {}, heldAt: this.held?.statement });
+		const resumed = () => ({ parts: [this.held?.part ?? ""], charges: 0, ended: {}, heldAt: this.held?.statement });
 		let run = null;
 		let closed = null;
 		for (const e of events) {
@@ -156,10 +174,10 @@ export class Story {
 					continue;
 				}
 				if (run) run.ended = { again: true };
-				runs.push((run = { parts: [e.handler ?? ""], audits: 0, ended: {} }));
-			} else if (e.kind === "audit") {
+				runs.push((run = { parts: [e.handler ?? ""], charges: 0, ended: {} }));
+			} else if (e.kind === "charge") {
 				if (!run) runs.push((run = resumed()));
-				run.audits++;
+				run.charges++;
 			} else if (e.kind === "state refused" || e.kind === "round refused") {
 				closed = e;
 			} else if (closing.includes(e.kind)) {
@@ -188,15 +206,15 @@ export class Story {
 		return !["declined", "cancelled", "unanswered", "frame_gone"].includes(error_type);
 	}
 
-	async #addRun(instance, { parts, heldAt, audits, ended }) {
+	async #addRun(instance, { parts, heldAt, charges, ended }) {
 		const { engine, path } = this.handler;
 		const trace = [];
 		let at = null;
 		for (const part of parts) {
 			const refused = heldAt?.kind === "over" && this.action !== "accept";
-			const way = await wayOf({ tool: this.style.tool, legacy: this.legacy, part, audits, held_at: heldAt?.from, refused, ...ended });
+			const way = await wayOf({ tool: this.style.tool, legacy: this.legacy, part, charges, held_at: heldAt?.from, refused, ...ended });
 			trace.push(...way.trace);
-			audits -= way.trace.filter((t) => t.kind === "effect").length;
+			charges -= way.trace.filter((t) => t.kind === "effect").length;
 			at = way.stopped ?? at;
 		}
 		for (const t of trace) t.again = this.passed.has(path + t.line);

@@ -15,19 +15,19 @@ export function told(items) {
 	return [...says, ...reasons].join("");
 }
 
-// counted is what the tool's effect counts now.
-export const counted = ({ audits, style }) => ` ${style.charging ? "Charges" : "Audit lines"}: ${audits.length}.`;
+// counted is how often the card was charged.
+export const counted = ({ charges }) => ` Charges: ${charges.length}.`;
 
-// effectOf names the effect.
-export const effectOf = ({ charging }) => (charging ? "charge" : "audit");
-
+// A step of the tour has a goal that the visitor reaches, and says what is left to do until then.
 export const tour = [
-	{ title: "Answer a question", preset: { style: "native", place: "Lisbon" }, caption: "Press Call. The tool will need to know which units you want, and it cannot wait for you." },
-	{ title: "See an effect happen twice", preset: { style: "naive", place: "Lisbon" }, caption: "The style naive writes to the audit log above its question. Press Call, answer, and watch the counter." },
-	{ title: "Open the sealed state", preset: { style: "once", place: "Springfield" }, goal: "opened", caption: "Press Call, and answer the first question. Then open the state that comes back: your answer is in it." },
-	{ title: "Kill the server while it waits", preset: { style: "native", place: "Lisbon" }, goal: "killed", caption: "Press Call. When the tool asks, kill instance A. Then answer." },
-	{ title: "Change one byte", preset: { style: "native", place: "Lisbon" }, goal: "changed", caption: "Press Call. Change one byte of the state that you are given, and answer." },
-	{ title: "Be a legacy client", preset: { style: "sse_shim", place: "Lisbon", legacy: true }, caption: "Press Call. This client is from before 2026-07-28: it makes one request, and is asked while it waits." },
+	{ title: "Answer a question", preset: { style: "native" }, caption: "Press Call. The tool charges your card, and needs to know which units you want. It cannot wait for you." },
+	{ title: "Charge twice", preset: { style: "naive" }, caption: "In style naive the charge stands above the question. Press Call, answer, and watch the counter." },
+	{ title: "Once cures it", preset: { style: "once" }, goal: "opened", todo: "Now open the sealed state: the charge is in it. Then answer.", caption: "The same line, in Once. Press Call, open the sealed state, and answer." },
+	{ title: "Kill the server", preset: { style: "native" }, goal: "killed", todo: "Now kill instance A. Then answer.", caption: "Press Call. When the tool asks, kill instance A. Then answer." },
+	{ title: "Change one byte", preset: { style: "native" }, goal: "changed", todo: "Now change one byte of the state. Then answer.", caption: "Press Call. Change one byte of the state that you are given, and answer." },
+	{ title: "Be a legacy client", preset: { style: "native", legacy: true }, caption: "Press Call. This client is from before 2026-07-28: it makes one request, and is asked while it waits." },
+	{ title: "Lose the answer", preset: { style: "native" }, goal: "resent", todo: "Now tick “lose the response”, answer, and send the same request again.", caption: "Press Call, and lose the response to your answer. This server has no store." },
+	{ title: "Lose it with a store", preset: { style: "native", store: true }, goal: "resent", todo: "Now tick “lose the response”, answer, and send the same request again.", caption: "The same, on a server with a store. Press Call, and lose the response to your answer." },
 ];
 
 // missed is said if a step of the tour ended without its point.
@@ -35,7 +35,16 @@ export const missed = {
 	opened: "The state stayed closed",
 	killed: "Nothing was killed",
 	changed: "No byte was changed",
+	resent: "No response was lost",
 };
+
+// home is what the tour leaves behind.
+export const home = [
+	"A server cannot call its client back. So it forgets the call, and the handler runs from its top in every round.",
+	"An effect above a question belongs in Once.",
+	"A store makes a lost response harmless. Without one, pass on the idempotency key.",
+	"Servers that share a key finish one another's calls.",
+];
 
 export const groups = [["effect", "how the effect happens only once"], ["legacy", "how legacy clients are asked"], ["exhibit", "how it goes wrong"]];
 
@@ -86,6 +95,7 @@ export const cutOff = (instance) => `${Name(instance)} is gone, and the open req
 
 // A connection that nobody has killed may be lost as well: while a question is open,
 // and then back; or for good.
+export const unanswered = "No response came. Whether the handler ran, your client cannot know. It still has the question, the state and your answer: send the same request again. A new call would be a second order.";
 export const adrift = "The connection to both instances is lost. The call is not: your client has the question and the sealed state.";
 export const joined = "The connection is back. Answer, and the call goes on.";
 
@@ -103,25 +113,30 @@ export function ended(story) {
 	if (result.error) return `The ${facts.changed ? "changed state" : "request"} was refused before the handler was entered.${told(round)}`;
 	if (result.result.isError) return failed(story, round) + told(round) + counted(story);
 	if (story.legacy) return legacyEnd(story) + counted(story);
-	if (story.audits.length > 1) return `Line ${story.audits[0].line} has the effect above a question. Each round starts from the top, so it ran again.${counted(story)}`;
+	if (facts.resent) return `Your client sent its last request once more, as it was. ${resent(story, round)}${counted(story)}`;
+	if (story.charges.length > 1) return `Line ${story.charges[0].line} has the charge above a question. Each round starts from the top, so it charged again.${counted(story)}`;
 	const other = facts.asker !== facts.answered ? `${Name(facts.answered)} finished a call that it had never seen. ` : "";
 	return `${other}Your answer went out as request ${requests}. ${lastRound(story, last)}${counted(story)}`;
 }
 
-function lastRound({ handler, style }, last) {
-	const effect = effectOf(style);
-	const replayed = last.trace.some((t) => t.kind === "remembered") ? `the answers and the ${effect}` : "the answers";
+function resent({ charges }, round) {
+	if (round.some((i) => i.label === "stored")) return "The store had the result of this round, so the handler was not entered.";
+	return charges.length > 1 ? "This server has no store: it could not know that it had answered, and the handler charged again." : "The handler ran again, and charged no second time.";
+}
+
+function lastRound({ handler }, last) {
+	const replayed = last.trace.some((t) => t.kind === "remembered") ? `the answers and the charge` : "the answers";
 	const now = last.trace.some((t) => t.kind === "effect");
 	const again = last.trace.filter((t) => t.again).map((t) => t.line);
 	if (last.resumed) return `The handler went on behind line ${last.trace[0].line - 1}, where it was held. ${handler.engine === "Coroutine" ? "No line ran twice." : "Had its instance been gone, it would have been replayed."}`;
 	switch (handler.engine) {
 		case "Resumable": return `The handler that was held is not there, so the function ran again from its top, with ${replayed} replayed from the sealed state.`;
 		case "Journal": return `The very function of style coroutine, and nothing held: it ran again from its top, with ${replayed} replayed from the sealed state.`;
-		case "Steps": return `The step with the ${effect} ${now ? "ran in this last round" : "ran before, and was not run again"}.`;
+		case "Steps": return `The step with the charge ${now ? "ran in this last round" : "ran before, and was not run again"}.`;
 		case "Given": return "Nothing was missing, and the handler was entered, once.";
 	}
-	if (replayed !== "the answers") return `The handler ran again from its top. Once found the ${effect} in the sealed state and did not run it again.`;
-	return `Lines ${Math.min(...again)} to ${Math.max(...again)} ran again; the ${effect} stands below the last question, so it ran once.`;
+	if (replayed !== "the answers") return `The handler ran again from its top. Once found the charge in the sealed state and did not run it again.`;
+	return `Lines ${Math.min(...again)} to ${Math.max(...again)} ran again; the charge stands below the last question, so it ran once.`;
 }
 
 // failed says how the call came to an error result, which is quoted after it.
@@ -132,8 +147,8 @@ function failed({ asked: keys, facts, action }, round) {
 	return `${keys.length ? "The tool failed" : "The tool failed before it asked anything"}. Its error is a result that the model can read.`;
 }
 
-function legacyEnd({ entries, handler, audits }) {
+function legacyEnd({ entries, handler, charges }) {
 	const entered = `One request from first to last. ${["Steps", "Given"].includes(handler.engine) ? "Functions of the handler were" : "The handler was"} entered ${times(entries)}`;
-	if (audits.length > 1) return `${entered}, past an effect that stands above its question.`;
+	if (charges.length > 1) return `${entered}, past an effect that stands above its question.`;
 	return `${entered}${entries > 1 ? " in it, and the client saw none of that." : ", and waited on the server until you answered."}`;
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -30,12 +31,17 @@ func run(ctx context.Context, address string, rounds store.Store, verify auth.To
 	if err != nil {
 		return err
 	}
-	server := mcp.NewServer(&mcp.Implementation{Name: "travel", Version: "1"}, nil)
-	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, mrtr.Native(book), nil))
+	server := newServer(rt) // with its tools
 	return serve.HTTP(ctx, address, server, &serve.Options{
 		Runtime: rt,
 		Guard:   auth.RequireBearerToken(verify, nil), // verify sets UserID, which binds states, and Expiration
 	})
+}
+
+func newServer(rt *mrtr.Runtime) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mrtr.AddTool(server, &mcp.Tool{Name: "greet"}, options.Basic(rt))
+	return server
 }
 
 // elsewhere is a memory store as if other processes shared it.

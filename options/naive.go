@@ -1,0 +1,26 @@
+package options
+
+import (
+	"context"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
+
+func Naive(rt *mrtr.Runtime, card *Card) Handler {
+	return mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, q Query) (*mrtr.IncompleteResult, Report, error) {
+		which, err := WhichPlace(q.Location)
+		if err != nil {
+			return nil, Report{}, err
+		}
+		place, ok := mrtr.Answer(c, which)
+		if !ok {
+			return mrtr.Need(which), Report{}, nil
+		}
+		card.Charge(place)
+		units, ok := mrtr.Answer(c, Units)
+		if !ok {
+			return mrtr.Need(Units), Report{}, nil
+		}
+		return nil, NewReport(place, units), nil
+	}), &mrtr.HandlerOptions{Needs: Always})
+}
