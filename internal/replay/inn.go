@@ -39,7 +39,7 @@ type (
 // Inn drafts a booking, asks for the room, holds it, asks whether that is right, and charges.
 type Inn struct {
 	testing.TB
-	instances []mcp.ToolHandlerFor[Stay, Booking]
+	Instances []mcp.ToolHandlerFor[Stay, Booking]
 
 	mu      sync.Mutex
 	done    map[string][]string // the idempotency keys of each effect
@@ -67,7 +67,7 @@ func New(t testing.TB, style string, stores []store.Store, change func(*mrtr.Opt
 			require.NoError(t, rt.Close())
 			require.Zero(t, rt.Stats().Held)
 		})
-		inn.instances = append(inn.instances, mrtr.Tool(rt, inn.style(style).OnStop(undos...), &mrtr.HandlerOptions{Name: "stay"}))
+		inn.Instances = append(inn.Instances, mrtr.Tool(rt, inn.style(style).OnStop(undos...), &mrtr.HandlerOptions{Name: "stay"}))
 	}
 	return inn
 }
@@ -197,7 +197,7 @@ func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
 	if g.http {
 		req.Extra = &mcp.RequestExtra{Header: http.Header{}}
 	}
-	handle := g.instances[g.At%len(g.instances)]
+	handle := g.Instances[g.At%len(g.Instances)]
 	g.At++
 	res, out, err := handle(context.WithValue(context.Background(), whoKey{}, g.Who), req, in)
 	if err != nil || res == nil || res.InputRequests == nil {

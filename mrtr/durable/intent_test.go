@@ -51,7 +51,7 @@ func TestAReplay(t *testing.T) {
 func TestEqualCallsAreNotMerged(t *testing.T) {
 	steps := 400
 	if os.Getenv("MRTR_NIGHTLY") == "1" {
-		steps = 28_000
+		steps = 13_000
 	}
 	for _, style := range []string{"native", "journal", "steps"} {
 		for seed := range uint64(4) {
