@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/fault"
-	"github.com/mrtr-go/sdk/internal/replay"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
+	"github.com/mrtr-go/sdk/options/replay"
 	"github.com/mrtr-go/sdk/store"
 )
 

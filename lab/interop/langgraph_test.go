@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/replay"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options/replay"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
 	"github.com/mrtr-go/sdk/transport/mcphttp"

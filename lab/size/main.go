@@ -30,6 +30,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
 	{"options", 875, 520},
+	{"options/replay", 440, 0},
 	{"options/contract", 930, 670},
 	{"mrtr", 14_950, 20_850},
 	sized("mrtr/mrtrtest", 1500),
@@ -47,7 +48,7 @@ var rooms = []room{
 	{"boundary/transcript", 450, 296},
 	sized("cmd/weather-demo", 3900),
 	sized("examples", 500),
-	sized("internal", 4455),
+	sized("internal", 4015),
 	{"prove", 14_665, 5770},
 	{"lab", 8800, 9685},
 	{".", 50, 300}, // doc.go and the invariant
