@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -179,7 +180,6 @@ func TestWhatAFirstRoundCosts(t *testing.T) {
 // is over, and with a key its end is not known.
 func TestAnUnreadableFirstTurn(t *testing.T) {
 	for _, key := range []string{"", "1"} {
-		b := newInn(t, "native", 1, nil)
 		records := newHookedStore()
 		records.scope = store.Machine
 		var first store.Key
@@ -189,19 +189,19 @@ func TestAnUnreadableFirstTurn(t *testing.T) {
 			}
 			return op.Err()
 		})
-		b.tools[0] = kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), b.style("native"), "")
-		g := &guest{inn: b, key: key}
-		require.Equal(t, []string{"room"}, g.begin().Asks)
+		inn := replay.New(t, "native", []store.Store{records}, nil)
+		g := &replay.Guest{Inn: inn, Key: key}
+		require.Equal(t, []string{"room"}, g.Begin().Asks)
 		_, at, err := records.Get(t.Context(), first)
 		require.NoError(t, err)
 		_, err = records.Update(t.Context(), first, at, []byte("?"), time.Hour)
 		require.NoError(t, err)
-		again := g.begin()
+		again := g.Begin()
 		if key != "" {
 			kit.Ended(t, again.Err, mrtr.ResultNotKept)
 			continue
 		}
-		g.books(g.answer(g.answer(again, "double"), "yes"))
-		require.Equal(t, "2/1/1", b.did())
+		g.Books(g.Answer(g.Answer(again, "double"), "yes"))
+		require.Equal(t, "2/1/1", inn.Did())
 	}
 }

@@ -120,7 +120,7 @@ var Contracts = map[string]Contract{
 	}, Did: "3/2/1"},
 	"turned off": {Options: func(o *mrtr.Options) { o.Same = mrtr.SameNone }, Play: func(inn *Inn) {
 		g := ann(inn)
-		g.key = "a key of ann's"
+		g.Key = "a key of ann's"
 		g.Books(g.resumes(yes...))
 	}, Did: "3/2/1"},
 	"the client crashes after the end, without a key": {Play: func(inn *Inn) {
@@ -129,7 +129,7 @@ var Contracts = map[string]Contract{
 	}, Did: "2/2/2"},
 	"with a key": {Play: func(inn *Inn) {
 		g := ann(inn)
-		g.key = "1"
+		g.Key = "1"
 		one := g.Books(g.resumes(yes...))
 		require.Equal(inn, one, g.Books(g.Begin()), "the end")
 		time.Sleep(24 * time.Hour)
@@ -137,7 +137,7 @@ var Contracts = map[string]Contract{
 	}, Did: "1/1/1", Waits: true},
 	"a key with other arguments, or other answers": {Play: func(inn *Inn) {
 		g := ann(inn)
-		g.key = "1"
+		g.Key = "1"
 		room := g.Begin()
 		sure := g.Answer(room, "double")
 		inn.refuses(g.Answer(room, "single").Err)
@@ -149,22 +149,22 @@ var Contracts = map[string]Contract{
 	}, Did: "1/1/1"},
 	"one key of two users": {Play: func(inn *Inn) {
 		for _, who := range []string{"ann", "bob"} {
-			g := &Guest{Inn: inn, Who: who, key: "1"}
+			g := &Guest{Inn: inn, Who: who, Key: "1"}
 			g.Books(g.resumes(yes...))
 		}
 	}, Did: "2/2/2"},
 	"two keys": {Play: func(inn *Inn) {
 		for _, key := range []string{"1", "2"} {
-			g := &Guest{Inn: inn, Who: "ann", key: key}
+			g := &Guest{Inn: inn, Who: "ann", Key: key}
 			g.Books(g.resumes(yes...))
 		}
 	}, Did: "2/2/2"},
 	"a short key of a user whom nobody knows": {Play: func(inn *Inn) {
-		g := &Guest{Inn: inn, http: true, key: "123456789012345"}
+		g := &Guest{Inn: inn, http: true, Key: "123456789012345"}
 		g.Books(g.resumes(yes...))
 	}, Did: "3/2/1"},
 	"a key that is a secret": {Play: func(inn *Inn) {
-		g := &Guest{Inn: inn, http: true, key: "1234567890123456"}
+		g := &Guest{Inn: inn, http: true, Key: "1234567890123456"}
 		g.Books(g.resumes(yes...))
 	}, Did: "1/1/1"},
 	"a user who takes the time": {Play: func(inn *Inn) {

@@ -167,9 +167,9 @@ func (inn *Inn) Charges() int {
 type Guest struct {
 	*Inn
 	Who, Dates string
-	At         int // the instance of the next request
+	Key        string // of its intent; "" for none
+	At         int    // the instance of the next request
 
-	key  string
 	http bool // over HTTP, where nobody is known without a principal
 }
 
@@ -187,8 +187,8 @@ func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
 		mcp.MetaKeyProtocolVersion:    wire.Modern,
 		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
 	}
-	if g.key != "" {
-		meta["idempotencyKey"] = g.key
+	if g.Key != "" {
+		meta["idempotencyKey"] = g.Key
 	}
 	in := Stay{g.Dates}
 	arguments, err := json.Marshal(in)
