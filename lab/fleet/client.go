@@ -58,7 +58,8 @@ func (c *Client) Begin(ctx context.Context, order string) (wire.Request, error) 
 	case IsRetryable(reply.Error):
 		return r, ErrRetryable
 	case reply.State == "" || !reply.Incomplete():
-		return r, fmt.Errorf("it did not ask: %s %v", reply.Result, reply.Error)
+		a, err := read(reply)
+		return r, errors.Join(err, Unasked{a})
 	}
 	r.State, r.Responses = reply.State, map[string]any{mayPay.Key(): Yes(mayPay.Key())}
 	return r, nil
@@ -135,9 +136,15 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (Answer, error) {
 		return Answer{}, Unanswered{err}
 	}
 	reply, err := wire.ReadReply(res)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Answer{}, err
+	}
+	return read(reply)
+}
+
+// read puts a reply that asks nothing into the words of the tables.
+func read(reply *wire.Reply) (Answer, error) {
+	switch {
 	case IsRetryable(reply.Error):
 		return Answer{Class: "retryable", Code: reply.Error.Code}, nil
 	case reply.Error != nil && reply.Error.Code == jsonrpc.CodeInvalidParams:
@@ -159,6 +166,11 @@ func (c *Client) Send(ctx context.Context, r wire.Request) (Answer, error) {
 	}
 	return Answer{Class: class, Text: reply.Text}, err
 }
+
+// Unasked says that a call has ended, with an answer, before anything was asked.
+type Unasked struct{ Answer }
+
+func (u Unasked) Error() string { return fmt.Sprintf("it did not ask: %v", u.Answer) }
 
 // Unanswered says that no answer came: the server is gone, or the context ended.
 type Unanswered struct{ error }

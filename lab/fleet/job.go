@@ -40,6 +40,8 @@ type Job struct {
 
 	Point    Point
 	Stop     bool // rather than kill
+	Holds    bool // there is an effect in the first round too
+	Keyed    bool // an order is the key of its call
 	Tasks    bool // every call is one, and has a question behind its effect
 	Unsteady bool // the store stops now and then
 
@@ -57,7 +59,7 @@ const DrainTime = 30 * time.Second
 // Serve serves the tool over standard input and output until the input ends.
 func (j Job) Serve(ctx context.Context, s store.Store) error {
 	trap := &trap{point: j.Point, stop: j.Stop}
-	shop := &Shop{Ledger: j.Ledger, Mails: j.Tasks, Reach: func(order, place string) {
+	shop := &Shop{Ledger: j.Ledger, Mails: j.Tasks, Holds: j.Holds, Reach: func(order, place string) {
 		if place != EffectEnds {
 			ring(j.Bell, order, place)
 		}
@@ -73,6 +75,12 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		s = Tapped{Store: s, Around: unsteady}
 	}
 	opts := &mrtr.Options{Durable: durable.In(Tapped{Store: s, Around: trap.around}, &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries})}
+	if j.Keyed {
+		opts.SameKey = func(_ context.Context, req mcp.Request) string {
+			call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
+			return string(call.Arguments)
+		}
+	}
 	if j.Takers != "" {
 		opts.Listener = observe.With(taker(j.Takers))
 	}
@@ -81,7 +89,7 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		return err
 	}
 	mrtr.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
-	server.AddReceivingMiddleware(trap.afterResult)
+	server.AddReceivingMiddleware(trap.serves)
 	if j.Tasks {
 		m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 		if err != nil {

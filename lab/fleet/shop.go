@@ -38,6 +38,7 @@ type Row struct {
 
 // The places of a round that the shop tells of.
 const (
+	Held            = "held" // and that has not ended
 	BeforeTheEffect = "before the effect"
 	InTheEffect     = "in the effect"
 	Paid            = "paid" // and the effect has not ended
@@ -152,8 +153,14 @@ func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
 	if !s.Holds {
 		return nil
 	}
-	_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return order, s.Ledger.Enter("held", order) })
+	_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return s.enterHold(order) })
 	return err
+}
+
+func (s *Shop) enterHold(order string) (string, error) {
+	err := s.Ledger.Enter("held", order)
+	s.reach(order, Held)
+	return order, err
 }
 
 // undoing is the style with the undo of hold.
@@ -224,7 +231,7 @@ func stepwise(shop *Shop) mrtr.Style[Order, Receipt] {
 	}
 	if shop.Holds {
 		held := steps.Do(&list, "hold", func(_ context.Context, at *steps.At[Order], _ string) (string, error) {
-			return at.In.Order, shop.Ledger.Enter("held", at.In.Order)
+			return shop.enterHold(at.In.Order)
 		})
 		steps.OnStop(&list, held, shop.release)
 	}

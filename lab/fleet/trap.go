@@ -12,10 +12,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Point is a place in the round that pays.
+// Point is a place in a call.
 type Point string
 
-// The points, in the order in which a round passes them.
+// The points of the first round, which holds something and asks.
+const (
+	HoldStarted Point = "the first effect noted as started"
+	AfterHold   Point = "after the first effect"
+	AfterAsking Point = "after the questions"
+)
+
+// The points of the round that pays, in the order in which it passes them.
 const (
 	BeforeClaim Point = "before claim"
 	AfterClaim  Point = "after claim"
@@ -25,8 +32,11 @@ const (
 	AfterResult Point = "after the result"
 )
 
-// Points are those of the table of kills.
-var Points = []Point{BeforeClaim, AfterClaim, Started, AfterEffect, AfterRecord, AfterResult}
+// Points are those of the table of kills. FirstPoints come before them in a call.
+var (
+	Points      = []Point{BeforeClaim, AfterClaim, Started, AfterEffect, AfterRecord, AfterResult}
+	FirstPoints = []Point{HoldStarted, AfterHold, AfterAsking}
+)
 
 // trap ends or stops this process at a point, once.
 type trap struct {
@@ -38,6 +48,7 @@ type trap struct {
 	// mu guards the fields below. The store's taps write them, and the tool's.
 	mu     sync.Mutex
 	sprung bool
+	pays   bool          // the round is one that pays, and no first one
 	passed Point         // AfterClaim, Started (the effect runs), AfterEffect
 	notes  bool          // the style notes its effects
 	record chan struct{} // closed by the next Update, which carries the effect's end
@@ -99,6 +110,8 @@ func (t *trap) wrote() {
 // reach follows the shop.
 func (t *trap) reach(place string) {
 	switch place {
+	case Held:
+		t.at(AfterHold)
 	case InTheEffect:
 		t.mu.Lock()
 		t.passed = Started
@@ -127,7 +140,10 @@ func (t *trap) leave() {
 
 // around is the trap's tap on the store of its process.
 func (t *trap) around(_ context.Context, op Operation, run, _ func() error) error {
-	if op == Create {
+	t.mu.Lock()
+	pays := t.pays
+	t.mu.Unlock()
+	if pays && op == Create {
 		t.at(BeforeClaim)
 	}
 	t.busy.RLock()
@@ -135,20 +151,28 @@ func (t *trap) around(_ context.Context, op Operation, run, _ func() error) erro
 	t.busy.RUnlock()
 	switch {
 	case err != nil:
+	case op == Create && !pays:
+		t.at(HoldStarted) // or the questions, if nothing is held
 	case op == Create:
 		t.pass(AfterClaim)
-	case op == Update:
+	case op == Update && pays:
 		t.wrote()
 	}
 	return err
 }
 
-// afterResult springs the trap when the result is made and not sent yet.
-func (t *trap) afterResult(next mcp.MethodHandler) mcp.MethodHandler {
+// serves knows a round that pays when it comes, and springs the trap when the result is made and
+// not sent yet.
+func (t *trap) serves(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.(*mcp.CallToolRequest); ok {
+			t.mu.Lock()
+			t.pays = call.Params.RequestState != ""
+			t.mu.Unlock()
+		}
 		res, err := next(ctx, method, req)
-		if res, ok := res.(*mcp.CallToolResult); ok && err == nil && res.InputRequests == nil {
-			t.at(AfterResult)
+		if res, ok := res.(*mcp.CallToolResult); ok && err == nil {
+			t.at(map[bool]Point{true: AfterAsking, false: AfterResult}[res.InputRequests != nil])
 		}
 		return res, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/options/replay"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -130,20 +131,19 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 
 // A branch that splits off has effects of its own, and each call is undone by itself.
 func TestACallThatWasSplitOffIsUndoneByItself(t *testing.T) {
-	for _, style := range innStyles {
+	for _, style := range replay.Styles {
 		kit.InBubble(t, style, func(t *testing.T) {
 			var un undone
-			b := newInn(t, style, 1, nil)
-			b.tools[0].Handler = mrtr.Tool(b.tools[0].Runtime, b.style(style).OnStop(un.of("draft"), un.of("hold")), &mrtr.HandlerOptions{Name: "trip"})
-			g := &guest{inn: b, who: "ann"}
-			one, two := g.begin(), g.begin()
-			first, second := g.answer(one, "double"), g.answer(two, "single")
-			require.Equal(t, "2/2/0", b.did())
+			inn := replay.New(t, style, alike(1), nil, un.of("draft"), un.of("hold"))
+			g := &replay.Guest{Inn: inn, Who: "ann"}
+			one, two := g.Begin(), g.Begin()
+			first, second := g.Answer(one, "double"), g.Answer(two, "single")
+			require.Equal(t, "2/2/0", inn.Did())
 			require.Equal(t, []string{"sure"}, first.Asks)
-			g.books(g.answer(second, "yes"))
+			g.Books(g.Answer(second, "yes"))
 			time.Sleep(2 * statecodec.DefaultTTL)
 			require.Len(t, un.all(), 2, "of the call that nobody ended")
-			require.Equal(t, "2/2/1", b.did())
+			require.Equal(t, "2/2/1", inn.Did())
 		})
 	}
 }

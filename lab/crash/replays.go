@@ -1,0 +1,126 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/lab/fleet"
+	"github.com/mrtr-go/sdk/lab/storm"
+	"github.com/mrtr-go/sdk/options/replay"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// runReplays holds the contracts of calls that are played again, at two instances with a handle each.
+// By day one style does.
+func (b *Backend) runReplays(t *testing.T) {
+	address := b.Addresses(t)()
+	var stores []store.Store
+	for range 2 {
+		s, err := b.Open(t.Context(), address)
+		require.NoError(t, err)
+		if c, ok := s.(io.Closer); ok {
+			t.Cleanup(func() { require.NoError(t, c.Close()) })
+		}
+		stores = append(stores, s)
+	}
+	styles := replay.Styles
+	if storm.Nightly(1, 0) == 0 {
+		styles = []string{"journal"}
+	}
+	played := 0
+	for name, c := range replay.Contracts {
+		for _, style := range styles {
+			at := stores
+			if !c.Holds(style, len(at)) {
+				at = at[:1]
+			}
+			if c.Waits || !c.Holds(style, len(at)) {
+				continue
+			}
+			played++
+			t.Run(name+"/"+style, func(t *testing.T) {
+				inn := replay.New(t, style, at, c.Options)
+				c.Play(inn)
+				require.Equal(t, c.Did, inn.Did())
+			})
+		}
+	}
+	require.Greater(t, played, 20)
+}
+
+// runReplayedKills kills the server of a call at each point of its two rounds. The client plays the
+// whole call again at another process. Each effect happens once at most, or the client is told that
+// nobody knows; only a call that is over begins anew, unless its intent has a key.
+func (b *Backend) runReplayedKills(t *testing.T) {
+	points := slices.Concat(fleet.FirstPoints, fleet.Points)
+	require.Len(t, points, 9)
+	var rows []fleet.Row
+	for name, row := range fleet.Styles() {
+		if storm.Nightly(1, 0) == 1 || name == "journal" {
+			rows = append(rows, row)
+		}
+	}
+	for _, keyed := range []bool{false, true} {
+		lines := b.table(t, rows, points, func(c *cell, ctx context.Context, point fleet.Point) string {
+			c.job.Holds, c.job.Keyed = true, keyed
+			return c.killAndPlayAgain(ctx, point)
+		})
+		t.Logf("with a key: %t\n%s", keyed, strings.Join(lines, "\n"))
+	}
+}
+
+func (c *cell) killAndPlayAgain(ctx context.Context, point fleet.Point) string {
+	trapped := c.job
+	trapped.Point = point
+	first, next := fleet.StartServer(ctx, trapped), fleet.StartServer(ctx, c.job)
+	c.processes = []*fleet.Server{first, next}
+	a, err := c.whole(ctx, first)
+	if err == nil {
+		return c.notApplicable(a)
+	}
+	fault.Check(first.Died(err))
+	a = fault.Must(c.whole(ctx, next))
+	happened := map[string]int{}
+	for _, line := range fault.Must(c.job.Ledger.Lines()) {
+		switch line[0] {
+		case "held", "released":
+			happened[line[0]]++
+		default:
+			happened["paid"]++
+		}
+	}
+	held, paid := happened["held"], happened["paid"]
+	said := fmt.Sprintf("%d/%d %s", held, paid, a.Class)
+	anew := point == fleet.AfterResult && !c.job.Keyed
+	if c.row.Name == "coroutine" { // its frame is gone with its process
+		anew = anew || paid < 2 && !c.job.Keyed
+	}
+	switch {
+	case anew && held <= 2 && paid <= 2:
+	case held > 1, paid > 1, a.Class == "ok" && paid != 1:
+		fault.Failf("%s", said)
+	}
+	return said
+}
+
+// whole plays the call from its first request.
+func (c *cell) whole(ctx context.Context, at *fleet.Server) (fleet.Answer, error) {
+	request, err := at.Ask(ctx, c.order)
+	if over := (fleet.Unasked{}); errors.As(err, &over) {
+		return over.Answer, nil
+	}
+	if err != nil {
+		return fleet.Answer{}, err
+	}
+	return at.Settle(ctx, request)
+}

@@ -1,0 +1,245 @@
+// Package replay has what a call comes to whose client plays it again: contracts that hold in every
+// style, with every store, at any number of instances.
+package replay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
+	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// Stay is what a guest asks for, and Booking what comes of it.
+type (
+	Stay struct {
+		Dates string `json:"dates"`
+	}
+	Booking struct {
+		Receipt string `json:"receipt"`
+	}
+)
+
+// Inn drafts a booking, asks for the room, holds it, asks whether that is right, and charges.
+type Inn struct {
+	testing.TB
+	Instances []mcp.ToolHandlerFor[Stay, Booking]
+
+	mu      sync.Mutex
+	done    map[string][]string // the idempotency keys of each effect
+	refused int                 // keys
+}
+
+// Styles are the ways to write the tool.
+var Styles = []string{"native", "journal", "resumable", "coroutine", "steps"}
+
+// New opens an inn in a style, with an instance for each store, and with undos of its effects.
+func New(t testing.TB, style string, stores []store.Store, change func(*mrtr.Options), undos ...mrtr.Undoing) *Inn {
+	inn := &Inn{TB: t, done: map[string][]string{}}
+	key, audience := statecodec.GenerateKey(), rand.Text()
+	for _, s := range stores {
+		o := &mrtr.Options{
+			Durable: durable.In(s, nil), Listener: observe.With(inn), Audience: audience, State: &statecodec.Options{Keys: []statecodec.Key{key}},
+			Principal: func(ctx context.Context, _ mcp.Request) (string, error) { return ctx.Value(whoKey{}).(string), nil },
+		}
+		if change != nil {
+			change(o)
+		}
+		rt, err := mrtr.New(o)
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			require.NoError(t, rt.Close())
+			require.Zero(t, rt.Stats().Held)
+		})
+		inn.Instances = append(inn.Instances, mrtr.Tool(rt, inn.style(style).OnStop(undos...), &mrtr.HandlerOptions{Name: "stay"}))
+	}
+	return inn
+}
+
+type whoKey struct{}
+
+// Observe counts the keys that are refused.
+func (inn *Inn) Observe(_ context.Context, e observe.Event) {
+	inn.mu.Lock()
+	defer inn.mu.Unlock()
+	if e.Kind == observe.KeyRefused {
+		inn.refused++
+	}
+}
+
+func (inn *Inn) does(effect, idem string) (string, error) {
+	inn.mu.Lock()
+	defer inn.mu.Unlock()
+	inn.done[effect] = append(inn.done[effect], idem)
+	return idem, nil
+}
+
+var room, sure = mrtr.Elicit[string]("room", "Which room?"), mrtr.Elicit[string]("sure", "Are you sure?")
+
+func (inn *Inn) style(name string) mrtr.Style[Stay, Booking] {
+	do := func(ctx context.Context, c *mrtr.Call, effect string) (string, error) {
+		return mrtr.Once(ctx, c, effect, func(_ context.Context, idem string) (string, error) { return inn.does(effect, idem) })
+	}
+	code := func(ctx context.Context, c *mrtr.Call, _ Stay) (b Booking, err error) {
+		for _, q := range []mrtr.Question[string]{room, sure} {
+			if _, err := do(ctx, c, map[string]string{room.Key(): "draft", sure.Key(): "hold"}[q.Key()]); err != nil {
+				return b, err
+			}
+			if _, err := linear.Ask(ctx, c, q); err != nil {
+				return b, err
+			}
+		}
+		b.Receipt, err = do(ctx, c, "charge")
+		return b, err
+	}
+	switch name {
+	case "native":
+		return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ Stay) (need *mrtr.IncompleteResult, b Booking, err error) {
+			if _, err := do(ctx, c, "draft"); err != nil {
+				return nil, b, err
+			}
+			if _, ok := mrtr.Answer(c, room); !ok {
+				return mrtr.Need(room), b, nil
+			}
+			if _, err := do(ctx, c, "hold"); err != nil {
+				return nil, b, err
+			}
+			if _, ok := mrtr.Answer(c, sure); !ok {
+				return mrtr.Need(sure), b, nil
+			}
+			b.Receipt, err = do(ctx, c, "charge")
+			return nil, b, err
+		})
+	case "journal":
+		return linear.Journal(code)
+	case "resumable":
+		return linear.Resumable(code)
+	case "coroutine":
+		return linear.Coroutine(code)
+	}
+	var list steps.List[Stay, Booking]
+	step := func(effect string) steps.Step[string] {
+		return steps.Do(&list, effect, func(_ context.Context, _ *steps.At[Stay], idem string) (string, error) { return inn.does(effect, idem) })
+	}
+	step("draft")
+	steps.Always(&list, room)
+	step("hold")
+	steps.Always(&list, sure)
+	charge := step("charge")
+	list.End(func(_ context.Context, at *steps.At[Stay]) (Booking, error) { return Booking{charge.Of(at)}, nil })
+	return list.MustBuild()
+}
+
+// Did is how often each effect happened: "drafts/holds/charges".
+func (inn *Inn) Did() string {
+	inn.mu.Lock()
+	defer inn.mu.Unlock()
+	for effect, idems := range inn.done {
+		require.Len(inn, slices.Compact(slices.Sorted(slices.Values(idems))), len(idems), "%s ran twice under one key", effect)
+	}
+	return fmt.Sprintf("%d/%d/%d", len(inn.done["draft"]), len(inn.done["hold"]), len(inn.done["charge"]))
+}
+
+// Charges is how often a guest was charged.
+func (inn *Inn) Charges() int {
+	inn.mu.Lock()
+	defer inn.mu.Unlock()
+	return len(inn.done["charge"])
+}
+
+// Guest is a client. Every request of its goes to the next instance.
+type Guest struct {
+	*Inn
+	Who, Dates string
+	Key        string // of its intent; "" for none
+	At         int    // the instance of the next request
+
+	http bool // over HTTP, where nobody is known without a principal
+}
+
+// Reply is the outcome of a round: questions and a state, or an end.
+type Reply struct {
+	Asks    []string
+	Receipt string
+	Err     error
+
+	state string
+}
+
+func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
+	meta := mcp.Meta{
+		mcp.MetaKeyProtocolVersion:    wire.Modern,
+		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
+	}
+	if g.Key != "" {
+		meta["idempotencyKey"] = g.Key
+	}
+	in := Stay{g.Dates}
+	arguments, err := json.Marshal(in)
+	require.NoError(g, err)
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "stay", Arguments: arguments, RequestState: state, InputResponses: answers}}
+	if g.http {
+		req.Extra = &mcp.RequestExtra{Header: http.Header{}}
+	}
+	handle := g.Instances[g.At%len(g.Instances)]
+	g.At++
+	res, out, err := handle(context.WithValue(context.Background(), whoKey{}, g.Who), req, in)
+	if err != nil || res == nil || res.InputRequests == nil {
+		return Reply{Receipt: out.Receipt, Err: err}
+	}
+	return Reply{Asks: slices.Sorted(maps.Keys(res.InputRequests)), state: res.RequestState}
+}
+
+// Begin sends a first request.
+func (g *Guest) Begin() Reply { return g.send("", nil) }
+
+// Answer answers the question that was asked.
+func (g *Guest) Answer(asked Reply, value string) Reply {
+	require.Len(g, asked.Asks, 1, "%v", asked.Err)
+	key := asked.Asks[0]
+	return g.send(asked.state, mcp.InputResponseMap{key: &mcp.ElicitResult{Action: "accept", Content: map[string]any{key: value}}})
+}
+
+func (g *Guest) declines(asked Reply) Reply {
+	return g.send(asked.state, mcp.InputResponseMap{asked.Asks[0]: &mcp.ElicitResult{Action: "decline"}})
+}
+
+// Plays plays the call from its first request.
+func (g *Guest) Plays(answers ...string) Reply {
+	last := g.Begin()
+	for _, value := range answers {
+		last = g.Answer(last, value)
+	}
+	return last
+}
+
+// resumes plays the whole call again for each answer, as an agent does that resumes from its top.
+func (g *Guest) resumes(answers ...string) (last Reply) {
+	for n := range len(answers) + 1 {
+		last = g.Plays(answers[:n]...)
+	}
+	return last
+}
+
+// Books requires that the call has ended with a receipt, and returns that.
+func (g *Guest) Books(r Reply) string {
+	require.NoError(g, r.Err)
+	require.NotEmpty(g, r.Receipt, "%v", r.Asks)
+	return r.Receipt
+}
