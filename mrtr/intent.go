@@ -88,7 +88,11 @@ const intentLen = 22
 // mean finds out what a first request means, if others may mean the same.
 func (r *round) mean(ctx context.Context) error {
 	t := r.target
-	if !r.st.isKept() || rendezvous.TaskRoundOf(ctx) != nil {
+	task := rendezvous.TaskRoundOf(ctx)
+	if t.task == (rendezvous.TaskPolicy{}) {
+		task = nil // its call is none
+	}
+	if !r.st.isKept() || task != nil && t.same == SameNone {
 		return nil
 	}
 	if t.same == SameNone {
@@ -103,7 +107,10 @@ func (r *round) mean(ctx context.Context) error {
 	if !known && len(key) < minSecretKey {
 		key = ""
 	}
-	if key == "" && !known {
+	switch {
+	case key == "" && task != nil:
+		return nil
+	case key == "" && !known:
 		r.meanAlone()
 		return nil
 	}
@@ -118,6 +125,12 @@ func (r *round) mean(ctx context.Context) error {
 		if in.name, err = t.rt.intents.Digest(b); err != nil {
 			return err
 		}
+	}
+	if task != nil { // its rounds find each other by the id
+		sum := sha256.Sum256([]byte(in.name + " " + in.print))
+		r.st.id = in.name + hex.EncodeToString(sum[:idLen/2])
+		task.Mean(rendezvous.Intent{Name: in.name, Print: in.print})
+		return nil
 	}
 	r.intend(in)
 	return nil

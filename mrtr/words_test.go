@@ -79,12 +79,16 @@ func TestHostileArgumentsInAQuestion(t *testing.T) {
 		choices := []mrtr.Choice{{Value: "yes", Title: "Yes: " + in.Location}, {Value: "x" + in.Location}}
 		return mrtr.Choose("q", in.Location+" or "+mrtr.Quote(in.Location), choices...).Label("L " + in.Location).Describe("D " + in.Location)
 	}
+	cells := 0
 	for name, style := range wordStyles(question) {
 		for _, version := range []string{wire.Modern, wire.Legacy} {
 			t.Run(name+" "+version, func(t *testing.T) {
 				rt, _ := kit.NewRuntime(t, nil)
 				client := kit.Connect(t, kit.ServeStyle(rt, style, nil), &wire.Options{Version: version})
 				for _, hostile := range hostileTexts {
+					if cells++; !kit.Tried(cells) {
+						continue
+					}
 					arguments := map[string]any{"location": json.RawMessage(`"` + hostile.argument + `"`)}
 					var text string
 					require.NoError(t, json.Unmarshal([]byte(`"`+hostile.argument+`"`), &text))

@@ -3,10 +3,12 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -17,6 +19,7 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 	p, w := *req.Params, m.wayOf(ctx, next, req)
 	own, named := m.o.Policy[p.Name]
 	policy, kept := rendezvous.TaskPolicy{AtOnce: own.AtOnce, After: own.After}, false
+	var intent rendezvous.Intent
 	if !named && p.RequestState == "" {
 		// The engine answers with a state before it enters the handler, if that has a policy.
 		first := &round{TaskRound: rendezvous.NewTaskRound()}
@@ -26,19 +29,20 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 			return res, err
 		}
 		p.RequestState, policy, kept = begun.RequestState, first.Policy(), first.Kept()
+		intent = first.Intent()
 	}
 	engine := !named
 	if policy.AtOnce {
-		if res := m.create(ctx, w, &p, engine, kept, nil); res != nil {
-			return res, nil
+		if res, err := m.create(ctx, w, &p, intent, engine, kept, nil); res != nil || err != nil {
+			return res, err
 		}
 		policy = rendezvous.TaskPolicy{} // no place for a task
 	}
-	return m.wait(ctx, w, &p, policy, engine)
+	return m.wait(ctx, w, &p, policy, intent, engine)
 }
 
 // wait runs a round in its request, until the policy makes it a task.
-func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy rendezvous.TaskPolicy, engine bool) (mcp.Result, error) {
+func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, policy rendezvous.TaskPolicy, intent rendezvous.Intent, engine bool) (mcp.Result, error) {
 	r := w.begin(p, false, nil)
 	declared, detached := r.Declared(), r.Detached()
 	var after <-chan time.Time
@@ -78,22 +82,22 @@ func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, po
 			return out.res, out.err
 		default:
 		}
-		if res := m.create(ctx, w, p, engine, r.Kept(), r); res != nil {
-			return res, nil
+		if res, err := m.create(ctx, w, p, intent, engine, r.Kept(), r); res != nil || err != nil {
+			return res, err
 		}
 	}
 }
 
 // create makes a task of a call, whose round may run already. It is nil where there is no
 // place for a task, or the store does not take it: the call goes on in its request then.
-func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, engine, kept bool, running *round) mcp.Result {
+func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, intent rendezvous.Intent, engine, kept bool, running *round) (mcp.Result, error) {
 	principal, err := m.sender(ctx, &mcp.CallToolRequest{Session: w.session, Params: p, Extra: w.extra})
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	id, key, err := m.name(ctx, principal)
+	id, key, err := m.name(ctx, principal, intent.Name)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	now := time.Now()
 	rec := &record{
@@ -101,32 +105,55 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 		Status: working, Created: now, Updated: now, Expires: now.Add(m.o.TTL), Holder: newHolder(),
 	}
 	if rec.Meta, err = json.Marshal(p.Meta); err != nil {
-		return nil
+		return nil, nil
 	}
 	if p.InputResponses != nil {
 		answers, err := json.Marshal(p.InputResponses)
 		if err != nil || json.Unmarshal(answers, &rec.Answers) != nil {
-			return nil
+			return nil, nil
 		}
 	}
 	if !m.ledger.admit(key, principal, rec.Expires) {
-		return nil
+		return nil, nil
+	}
+	if intent.Name != "" {
+		rec.ID, rec.Print = id, intent.Print
 	}
 	at, err := m.save(ctx, key, rec, 0)
+	if errors.Is(err, store.ErrExists) { // of the same intent, and counted in where it was made
+		return m.join(ctx, key, intent, running)
+	}
 	if err == nil {
 		err = m.readable(ctx, key)
 	}
 	if err != nil {
 		m.ledger.leave(key)
-		return nil
+		return nil, nil
 	}
 	shown := rec.show(id, m.o.PollInterval)
 	shown.ResultType = "task"
 	if !m.start(key, rec, at, w, running) {
 		m.ledger.leave(key)
-		return nil
+		return nil, nil
 	}
-	return shown
+	return shown, nil
+}
+
+// join answers a call whose key has a task already.
+func (m *Manager) join(ctx context.Context, key store.Key, intent rendezvous.Intent, running *round) (mcp.Result, error) {
+	rec, _, err := m.load(ctx, key)
+	if err != nil {
+		return nil, nil
+	}
+	if running != nil { // what it does is done once
+		running.cancel(context.Canceled)
+	}
+	if rec.Print != intent.Print {
+		return nil, callerror.OtherArguments()
+	}
+	shown := rec.show(rec.ID, m.o.PollInterval)
+	shown.ResultType = "task"
+	return shown, nil
 }
 
 // readable waits until the record of a new task can be read: its id resolves at once then, also

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,15 +25,15 @@ func idBinding(principal string) statecodec.Binding {
 	return statecodec.Binding{Method: "tasks", Principal: principal}
 }
 
-// name makes the id of a task, and the key of its record.
-func (m *Manager) name(ctx context.Context, principal string) (id string, key store.Key, err error) {
+// name makes the id of a task, and the key of its record, which calls of one intent have in common.
+func (m *Manager) name(ctx context.Context, principal, intent string) (id string, key store.Key, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	epoch, err := m.store.Epoch(ctx)
 	if err != nil {
 		return "", key, err
 	}
-	key = store.Key{Epoch: epoch, Name: "task." + rand.Text()}
+	key = store.Key{Epoch: epoch, Name: "task." + cmp.Or(intent, rand.Text())}
 	id, err = m.ids.Seal(idBinding(principal), []byte(key.Epoch+" "+key.Name))
 	return id, key, err
 }

@@ -27,6 +27,9 @@ type entry struct {
 func (l *ledger) admit(key store.Key, principal string, expires time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, known := l.tasks[key]; known { // an earlier call has the same key
+		return true
+	}
 	most := l.maxPrincipal
 	if principal == "" {
 		most = l.max - l.max/4

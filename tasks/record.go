@@ -22,6 +22,10 @@ type record struct {
 	Name      string          `json:"name"` // of the tool
 	Meta      json.RawMessage `json:"meta,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// ID and Print are of a task whose client sent a key: that of its first answer, and the one
+	// that every call with the key has.
+	ID    string `json:"id,omitempty"`
+	Print string `json:"print,omitempty"`
 	// Engine: the handler's state is there before the handler is entered, and it can be
 	// told that its call ends.
 	Engine bool `json:"engine,omitempty"`

@@ -51,6 +51,11 @@ func NotBegun(message, reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: CodeNotBegun, Message: message, Data: json.RawMessage(data)}
 }
 
+// OtherArguments refuses a first request whose key stands for another call.
+func OtherArguments() *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used with other arguments. Take a new key for a new call."}
+}
+
 // TasksExtension is the name of the tasks extension.
 const TasksExtension = "io.modelcontextprotocol/tasks"
 

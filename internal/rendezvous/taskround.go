@@ -23,6 +23,7 @@ type TaskRound struct {
 	declared chan struct{} // closed when policy is set
 	policy   TaskPolicy
 	kept     bool
+	intent   Intent
 	declare  sync.Once
 	detached chan struct{}
 	detach   sync.Once
@@ -32,6 +33,10 @@ type TaskRound struct {
 	report  func(message string)
 	message string // the last one, until there is a task to show it
 }
+
+// Intent is what a call means whose client sent a key for it: every call with the Name is the same
+// task, and Print tells whether its arguments are.
+type Intent struct{ Name, Print string }
 
 // NewTaskRound makes a round.
 func NewTaskRound() *TaskRound {
@@ -46,6 +51,12 @@ func (r *TaskRound) Declare(p TaskPolicy, kept bool) {
 		close(r.declared)
 	})
 }
+
+// Mean tells the intent of the call, before its policy.
+func (r *TaskRound) Mean(i Intent) { r.intent = i }
+
+// Intent is the one that was told. It is called after Policy.
+func (r *TaskRound) Intent() Intent { return r.intent }
 
 // Declared is closed when the handler is known to have a policy.
 func (r *TaskRound) Declared() <-chan struct{} { return r.declared }

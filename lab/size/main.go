@@ -32,17 +32,16 @@ var rooms = []room{
 	{"options", 875, 520},
 	{"options/replay", 440, 0},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 20_850},
-	sized("mrtr/mrtrtest", 1500),
+	{"mrtr", 14_950, 15_701},
+	{"mrtr/mrtrtest", 1500, 770},
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
 	sized("store", 2750),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 650, 565},
-	{"tasks", 2150, 3000},
-	{"serve", 515, 725},
-	{"relay", 250, 365},
-	{"transport", 6780, 5175},
+	{"tasks", 2000, 2700},
+	{"serve", 270, 250},
+	{"transport", 6710, 5175},
 	{"boundary", 5600, 4850},
 	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
@@ -56,9 +55,9 @@ var rooms = []room{
 
 // The tree as a whole.
 const (
-	code  = 74_800
-	tests = 62_500
-	files = 985
+	code  = 73_900
+	tests = 55_942
+	files = 978
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 590
 )
@@ -69,6 +68,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// kits are folders that only tests import: their lines are tests, whatever their names.
+var kits = []string{"mrtr/internal/kit"}
 
 // count is what a room has.
 type count struct{ code, tests, files int }
@@ -93,7 +95,7 @@ func run() error {
 			return err
 		}
 		n, c := bytes.Count(text, []byte("\n")), &counts[roomOf(path)]
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || inside(path, kits) {
 			c.tests += n
 			all.tests += n
 		} else {

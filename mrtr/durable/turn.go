@@ -280,8 +280,7 @@ func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool
 		return mrtr.ErrSplit
 	case errors.Is(err, claim.ErrOtherwise) && t.First != nil:
 		k.tell(ctx, t, mrtr.Entry{Kind: KeyRefused})
-		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used with other arguments. Take a new key for a new call."}
-		return mrtr.KeptBack(wire, "its key was used with other arguments", nil)
+		return mrtr.KeptBack(callerror.OtherArguments(), "its key was used with other arguments", nil)
 	case errors.Is(err, claim.ErrOtherwise):
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This round was answered before, and otherwise. Send those answers again for its result."}
 		return mrtr.KeptBack(wire, "other answers than those that the round was claimed with", nil)

@@ -32,6 +32,27 @@ const tripForm = `{"type":"object","properties":{"to":{"type":"string"},` +
 	`"class":{"type":"string","enum":["first","second"]},"seats":{"type":"integer","minimum":0,"maximum":255},` +
 	`"meals":{"type":"array","items":{"type":"string","enum":["first","second"]},"uniqueItems":true,"maxItems":2}},"required":["to","when"]}`
 
+func TestDerivedForms(t *testing.T) {
+	for _, test := range []struct {
+		explanation string
+		typ         reflect.Type
+		want        string
+	}{
+		{"a struct is the whole form, its fields in order", reflect.TypeFor[trip](), tripForm},
+		{"any other type is one property", reflect.TypeFor[bool](), `{"type":"object","properties":{"key":{"type":"boolean"}},"required":["key"]}`},
+		{"a small integer has its range", reflect.TypeFor[int8](), `{"type":"object","properties":{"key":{"type":"integer","minimum":-128,"maximum":127}},"required":["key"]}`},
+	} {
+		for range 2 { // made, and kept
+			schema, err := types.Schema(test.typ, "key")
+			require.NoError(t, err, test.explanation)
+			require.Equal(t, test.want, string(schema), test.explanation)
+		}
+		schema, _ := types.Schema(test.typ, "key")
+		_, err := form.Of(schema)
+		require.NoError(t, err, test.explanation)
+	}
+}
+
 func TestAnswersAreJudged(t *testing.T) {
 	f, err := form.Of(json.RawMessage(tripForm))
 	require.NoError(t, err)
@@ -63,6 +84,33 @@ func TestAnswersAreJudged(t *testing.T) {
 		v, err := form.Decode[trip](answer, "unused")
 		require.NoError(t, err, test.explanation)
 		require.Equal(t, "Oslo", v.To)
+	}
+}
+
+// A form of one plain enum is judged without the validator, and its answer read
+// without a decoder: both have to agree with the long way.
+func TestPlainEnumsTakeTheShortWay(t *testing.T) {
+	for _, value := range []string{"metric", `quo"te`, `back\slash`, "grün", "line\nbreak", "</script>"} {
+		for _, title := range []string{"", "a title"} {
+			schema, err := form.OfChoices("units", []form.Choice{{Value: value, Title: title}, {Value: "other"}})
+			require.NoError(t, err)
+			f, err := form.Of(schema)
+			require.NoError(t, err)
+			answer, err := f.Accept(map[string]any{"units": value, "more": 1}, limit)
+			require.NoError(t, err)
+			read, err := form.Decode[string](answer, "units")
+			require.NoError(t, err)
+			require.Equal(t, value, read)
+			encoded, err := form.Encode(value, "units")
+			require.NoError(t, err)
+			require.JSONEq(t, string(encoded), string(answer))
+			for _, wrong := range []any{"third", 1.0, nil, []any{value}} {
+				_, err = f.Accept(map[string]any{"units": wrong}, limit)
+				require.Error(t, err)
+			}
+			_, err = f.Accept(nil, limit)
+			require.Error(t, err)
+		}
 	}
 }
 

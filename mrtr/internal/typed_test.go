@@ -215,6 +215,35 @@ func sent(res *mcp.CallToolResult, err error) string {
 	return fmt.Sprint(string(text), err)
 }
 
+func TestToolsAreDescribedAlike(t *testing.T) {
+	for _, s := range subjects {
+		got, err := json.Marshal(s.ours(t).tool)
+		require.NoError(t, err)
+		want, err := json.Marshal(s.stock(t).tool)
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got), s.name)
+	}
+}
+
+// What is read from its bytes allocates less than what go-sdk reads, unless its schema refers
+// to definitions.
+func TestTheUsualIsReadFromItsBytes(t *testing.T) {
+	usual, less := 0, 0
+	for _, s := range subjects {
+		if s.usual == "" {
+			continue
+		}
+		work := func(r raw) float64 {
+			return testing.AllocsPerRun(10, func() { _, _ = r.call(json.RawMessage(s.usual)) })
+		}
+		if usual++; work(s.ours(t)) < 0.9*work(s.stock(t)) {
+			less++
+		}
+	}
+	require.Equal(t, 10, usual)
+	require.GreaterOrEqual(t, less, 8)
+}
+
 // The same calls, made in both ways, have the same input and the same answer: MRTR_CALLS of
 // them, if it is set.
 func TestGeneratedCallsAreAlike(t *testing.T) {

@@ -79,7 +79,7 @@ func TestTranscript(t *testing.T) {
 		{"legacy.txtar", &mrtrtest.Options{Era: mrtrtest.Legacy}},
 		{"modern_taking_tasks.txtar", &mrtrtest.Options{Era: mrtrtest.TakesTasks}}, // of a server that has none
 	} {
-		for range 10 {
+		for range 3 {
 			out := mrtrtest.Call(t, sealed(t), dinner(), c.opts)
 			require.Equal(t, []string{"hold window", "charge"}, out.Effects)
 			mrtrtest.Golden(t, filepath.Join("testdata", c.file), out.Transcript())

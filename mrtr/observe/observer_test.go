@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,9 +16,53 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
+
+func TestEventsComeInOrder(t *testing.T) {
+	rt, seen := kit.NewRuntime(t, nil)
+	handler := kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		kit.Once(s, "effect", func(context.Context, string) (int, error) { return 1, nil })
+		v := kit.Ask(s, kit.Units)
+		return kit.Output{Said: v}, nil
+	})
+	client := kit.Connect(t, kit.ServeTool(rt, handler, nil), nil)
+	out := kit.Call(t, client, wire.Answers{"units": wire.InTurn(wire.Value(7), wire.Value("metric"))})
+	kit.Said(t, out, "metric")
+
+	events := seen.All()
+	var kinds []observe.Kind
+	for _, e := range events {
+		kinds = append(kinds, e.Kind)
+		require.Equal(t, events[0].Call, e.Call, "one call, one id")
+		require.NotEmpty(t, e.Call)
+		require.Equal(t, "tools/call", e.Method)
+		require.Equal(t, "tool", e.Name)
+		require.Equal(t, "modern", e.Era.String())
+	}
+	require.Equal(t, []observe.Kind{
+		observe.RoundStarted, observe.HandlerEntered, observe.EffectStarted, observe.EffectDone, observe.QuestionsAsked,
+		observe.RoundStarted, observe.AnswerRefused, observe.QuestionsAsked, // the answer did not fit
+		observe.RoundStarted, observe.QuestionAnswered, observe.HandlerEntered, observe.CallCompleted,
+	}, kinds)
+	require.Equal(t, []int{1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3}, func() (rounds []int) {
+		for _, e := range events {
+			rounds = append(rounds, e.Round)
+		}
+		return rounds
+	}())
+	require.Equal(t, "effect", seen.Of(observe.EffectDone)[0].Effect)
+	require.Equal(t, "units", seen.Of(observe.AnswerRefused)[0].Question)
+	asked := seen.Of(observe.QuestionsAsked)[0]
+	require.Equal(t, []string{"units"}, asked.Questions)
+	require.Equal(t, len(out.States[0]), asked.StateBytes)
+	require.Positive(t, asked.Duration)
+	require.True(t, asked.HasEffects)
+	require.False(t, events[0].HasEffects)
+}
 
 // logged runs one call with a LogObserver and returns its lines.
 func logged(t *testing.T, h kit.Handler, answers wire.Answers) string {
@@ -190,6 +235,118 @@ func TestATraceParentCostsThoseThatSendOne(t *testing.T) {
 	for name, size := range sizes {
 		if name != "traced" {
 			require.Equal(t, sizes["not traced"], size, name)
+		}
+	}
+}
+
+func TestEventsOfEffects(t *testing.T) {
+	failed := errors.New("the desk is closed")
+	type seen struct {
+		kind   observe.Kind
+		effect string
+		reason string
+		err    error
+	}
+	once := func(key string, f func() (int, error)) mrtr.Style[kit.Input, kit.Output] {
+		return mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			_, err := mrtr.Once(ctx, c, key, func(context.Context, string) (int, error) { return f() })
+			return nil, kit.Output{}, err
+		})
+	}
+	steps := func(f func() (int, error)) mrtr.Style[kit.Input, kit.Output] {
+		var list steps.List[kit.Input, kit.Output]
+		steps.Do(&list, "book", func(context.Context, *steps.At[kit.Input], string) (int, error) { return f() })
+		list.End(func(context.Context, *steps.At[kit.Input]) (kit.Output, error) { return kit.Output{}, nil })
+		return list.MustBuild()
+	}
+	for _, c := range []struct {
+		explanation string
+		style       mrtr.Style[kit.Input, kit.Output]
+		want        []seen
+	}{
+		{"done", once("book", func() (int, error) { return 1, nil }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "", nil}}},
+		{"failed", once("book", func() (int, error) { return 0, failed }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "", failed}}},
+		{"a step is done", steps(func() (int, error) { return 1, nil }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "", nil}}},
+		{"a step is skipped", steps(func() (int, error) { return 1, mrtr.ErrSkip }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectDone, "book", "skipped", nil}}},
+		{"a step failed", steps(func() (int, error) { return 0, failed }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "", failed}}},
+		{"panicked", once("book", func() (int, error) { panic("oh no") }), []seen{{observe.EffectStarted, "book", "", nil}, {observe.EffectFailed, "book", "it did not return", nil}, {observe.EffectInDoubt, "book", "", nil}}},
+	} {
+		rt, events := kit.NewRuntime(t, nil)
+		_, _, _ = mrtr.Tool(rt, c.style, nil)(t.Context(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}}, kit.Input{})
+		var got []seen
+		for _, e := range events.All() {
+			if e.Effect != "" && e.Err != nil {
+				require.EqualError(t, e.Err, failed.Error())
+				e.Err = failed
+			}
+			if e.Effect != "" {
+				got = append(got, seen{e.Kind, e.Effect, e.Reason, e.Err})
+			}
+		}
+		require.Equal(t, c.want, got, c.explanation)
+	}
+}
+
+// contextual gives every round a context, and notes that of each event.
+type contextual struct {
+	give func(ctx context.Context, e observe.Event) context.Context
+	kit.Recorder
+	mu       sync.Mutex
+	contexts []any
+}
+
+type contextualKey struct{}
+
+func (o *contextual) RoundContext(ctx context.Context, e observe.Event) context.Context {
+	return o.give(ctx, e)
+}
+
+func (o *contextual) Observe(ctx context.Context, e observe.Event) {
+	o.Recorder.Observe(ctx, e)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.contexts = append(o.contexts, ctx.Value(contextualKey{}))
+}
+
+// The handler, and the events of its round, have the context that the observer gives.
+func TestAnObserverGivesARoundItsContext(t *testing.T) {
+	var entered []any
+	enters := func(ctx context.Context) { entered = append(entered, ctx.Value(contextualKey{})) }
+	styles := map[string]mrtr.Style[kit.Input, kit.Output]{
+		"native": mrtr.Native(func(ctx context.Context, call *mrtr.Call, in kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+			enters(ctx)
+			return kit.Asking(kit.Units, kit.Itself)(ctx, call, in)
+		}),
+		"coroutine": linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (kit.Output, error) {
+			enters(ctx)
+			v, err := linear.Ask(ctx, c, kit.Units)
+			enters(ctx)
+			return kit.Output{Said: v}, err
+		}),
+	}
+	for _, c := range []struct {
+		explanation string
+		give        func(ctx context.Context, e observe.Event) context.Context
+		value       func(round int) any
+	}{
+		{"one with a value", func(ctx context.Context, e observe.Event) context.Context {
+			return context.WithValue(ctx, contextualKey{}, e.Round)
+		}, func(round int) any { return round }},
+		{"none", func(context.Context, observe.Event) context.Context { return nil }, func(int) any { return nil }},
+		{"a panic", func(context.Context, observe.Event) context.Context { panic("oh no") }, func(int) any { return nil }},
+	} {
+		for name, style := range styles {
+			t.Run(c.explanation+", "+name, func(t *testing.T) {
+				entered = nil
+				observer := &contextual{give: c.give}
+				rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(observer)})
+				observedCall(t, mrtr.Tool(rt, style, nil), 0, nil, nil)
+				require.Equal(t, []any{c.value(1), c.value(2)}, entered)
+				require.NotEmpty(t, observer.Of(observe.RoundStarted))
+				for i, e := range observer.All() {
+					require.Equal(t, c.value(e.Round), observer.contexts[i], e.Kind)
+				}
+			})
 		}
 	}
 }

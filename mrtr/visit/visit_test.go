@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +24,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/visit"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 // inCall runs a function in the handler of a call.
@@ -150,7 +153,7 @@ func TestACallerBeginsSoManyVisits(t *testing.T) {
 			})
 			begin("ann", 100)
 			time.Sleep(time.Hour)
-			begin(flood, 5_000)
+			begin(flood, 100)
 		})
 	}
 }
@@ -411,6 +414,73 @@ func TestAClientThatDoesNotReadHoldsUpNoPage(t *testing.T) {
 		close(until)
 		require.Equal(t, `{"said":"receipt"}`, textOf(<-done))
 	})
+}
+
+// A legacy client of go-sdk's is told that its user is done, and nobody else is: in memory
+// and over HTTP, while the call waits and after it has ended.
+func TestALegacyClientIsToldThatItsVisitIsDone(t *testing.T) {
+	styles := map[string]func(linear.Func[kit.Input, kit.Output]) mrtr.Style[kit.Input, kit.Output]{
+		"journal": linear.Journal[kit.Input, kit.Output], "coroutine": linear.Coroutine[kit.Input, kit.Output],
+	}
+	for name, style := range styles {
+		for _, late := range []bool{false, true} {
+			for _, overHTTP := range []bool{false, true} {
+				t.Run(strings.Join([]string{name, map[bool]string{true: "late", false: "waiting"}[late], map[bool]string{true: "HTTP", false: "memory"}[overHTTP]}, " "), func(t *testing.T) {
+					visits, ids := &visit.Visits[string]{}, make(chan string, 1)
+					server := sendingAway(t, style, visits, late, ids)
+					var transport mcp.Transport
+					if overHTTP {
+						front, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+						require.NoError(t, err)
+						web := httptest.NewServer(front)
+						defer web.Close()
+						defer front.Shutdown(context.Background())
+						transport = &mcp.StreamableClientTransport{Endpoint: web.URL}
+					} else {
+						serverSide, clientSide := mcp.NewInMemoryTransports()
+						_, err := server.Connect(t.Context(), serverSide, nil)
+						require.NoError(t, err)
+						transport = clientSide
+					}
+					told, others := make(chan string, 10), make(chan string, 10)
+					session := connectAgreeing(t, transport, told)
+					defer session.Close()
+					if overHTTP {
+						transport = &mcp.StreamableClientTransport{Endpoint: transport.(*mcp.StreamableClientTransport).Endpoint}
+						defer connectAgreeing(t, transport, others).Close()
+					}
+					done := make(chan *mcp.CallToolResult, 1)
+					go func() {
+						result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"})
+						if err != nil {
+							t.Error(err)
+						}
+						done <- result
+					}()
+					id := <-ids
+					want := `{"said":"receipt"}`
+					if late {
+						want = `{"said":"later"}`
+						require.Equal(t, want, textOf(<-done))
+					}
+					require.NoError(t, visits.Done(t.Context(), id, "", "receipt"))
+					require.ErrorIs(t, visits.Done(t.Context(), id, "", "again"), visit.ErrVisitDone, "it is told once")
+					select {
+					case got := <-told:
+						require.Equal(t, id, got)
+					case <-time.After(30 * time.Second):
+						t.Fatal("nobody told the client")
+					}
+					if !late {
+						require.Equal(t, want, textOf(<-done))
+					}
+					require.NoError(t, session.Ping(t.Context(), nil)) // whatever was sent before has come
+					require.Empty(t, told)
+					require.Empty(t, others)
+				})
+			}
+		}
+	}
 }
 
 // noError is for goroutines, which cannot end their test.

@@ -191,12 +191,12 @@ func TestClaimsThatAreLookedAfterAreBounded(t *testing.T) {
 		table, turn := newTable(t, s), turnOf(t, s)
 		for range 2 {
 			before := runtime.NumGoroutine()
-			for range 5000 {
+			for range 1500 {
 				_, err := table.Take(t.Context(), turn)
 				require.ErrorIs(t, err, errSilence)
 			}
 			require.LessOrEqual(t, runtime.NumGoroutine()-before, 10, "one looks after all claims of a turn")
-			for i := range 5000 {
+			for i := range 1500 {
 				another := turn
 				another.Key.Name = fmt.Sprint("owner.call.", i)
 				_, err := table.Take(t.Context(), another)
