@@ -29,7 +29,11 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 			return res, err
 		}
 		p.RequestState, policy, kept = begun.RequestState, first.Policy(), first.Kept()
-		intent = first.Intent()
+		if intent = first.Intent(); intent.Name != "" {
+			if res, err := m.joinKnown(ctx, req, intent); res != nil || err != nil {
+				return res, err
+			}
+		}
 	}
 	engine := !named
 	if policy.AtOnce {
@@ -137,6 +141,24 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 		return nil, nil
 	}
 	return shown, nil
+}
+
+// joinKnown joins the task that the call's key has, if it has one yet.
+func (m *Manager) joinKnown(ctx context.Context, req *mcp.CallToolRequest, intent rendezvous.Intent) (mcp.Result, error) {
+	principal, err := m.sender(ctx, req)
+	if err != nil {
+		return nil, nil
+	}
+	_, key, err := m.name(ctx, principal, intent.Name)
+	if err != nil {
+		return nil, nil
+	}
+	looking, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	if _, _, err := m.store.Get(looking, key); err != nil {
+		return nil, nil
+	}
+	return m.join(ctx, key, intent, nil)
 }
 
 // join answers a call whose key has a task already.
