@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/boundary/internal/toolschema"
+	"github.com/mrtr-go/sdk/internal/shape"
 )
 
 const (
@@ -248,7 +248,8 @@ type definition struct {
 	sink *sink
 
 	inputOnce, outputOnce sync.Once
-	input, output         *toolschema.Schema
+	input                 *inputSchema
+	output                *shape.Shape
 
 	plainOnce sync.Once
 	plain     *mcp.Tool
@@ -263,28 +264,33 @@ func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema !
 
 // inputSchema is nil for a schema that cannot be compiled: go-sdk alone judges
 // the arguments then.
-func (d *definition) inputSchema() *toolschema.Schema {
-	d.inputOnce.Do(func() { d.input = d.compile("input", d.tool.InputSchema) })
+func (d *definition) inputSchema() *inputSchema {
+	d.inputOnce.Do(func() {
+		schema, err := newInputSchema(d.tool.InputSchema)
+		d.warn("input", err)
+		d.input = schema
+	})
 	return d.input
 }
 
 // outputSchema is nil if the tool has none, or one that cannot be compiled.
-func (d *definition) outputSchema() *toolschema.Schema {
+func (d *definition) outputSchema() *shape.Shape {
 	if !d.hasOutput() {
 		return nil
 	}
-	d.outputOnce.Do(func() { d.output = d.compile("output", d.tool.OutputSchema) })
+	d.outputOnce.Do(func() {
+		schema, err := shape.Compile(d.tool.OutputSchema)
+		d.warn("output", err)
+		d.output = schema
+	})
 	return d.output
 }
 
-func (d *definition) compile(which string, source any) *toolschema.Schema {
-	schema, err := toolschema.Compile(source)
+func (d *definition) warn(which string, err error) {
 	if err != nil {
 		d.sink.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
 			slog.String("tool", d.tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
-		return nil
 	}
-	return schema
 }
 
 // listed is the tool as tools/list shows it. It runs code of the author's, if there is any

@@ -31,7 +31,7 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 520},
 	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 21_100},
+	{"mrtr", 14_860, 21_100},
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1600),
 	{"sse", 965, 810},
@@ -41,12 +41,12 @@ var rooms = []room{
 	{"tasks", 2000, 2700},
 	{"serve", 270, 250},
 	{"transport", 6710, 5175},
-	{"boundary", 5600, 4850},
+	{"boundary", 4890, 4600},
 	{"boundary/gate", 900, 1020},
 	{"boundary/transcript", 450, 296},
 	sized("cmd/weather-demo", 3900),
 	sized("examples", 500),
-	sized("internal", 3990),
+	{"internal", 4815, 1730},
 	{"prove", 14_640, 5650},
 	{"lab", 8620, 9310},
 	{".", 50, 300}, // doc.go and the invariant
@@ -54,8 +54,8 @@ var rooms = []room{
 
 // The tree as a whole.
 const (
-	code  = 73_900
-	tests = 61_200
+	code  = 74_060
+	tests = 61_220
 	files = 970
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 582
