@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -301,4 +302,26 @@ func (d *definition) listed() (*mcp.Tool, error) {
 		d.plain, d.plainErr = plainTool(d.tool)
 	})
 	return d.plain, d.plainErr
+}
+
+// plainTool is a plain copy of a tool. Its schemas stay as they are written: the order of their
+// properties is that of a form.
+func plainTool(tool *mcp.Tool) (*mcp.Tool, error) {
+	text, err := encoded("tool", tool)
+	if err != nil {
+		return nil, err
+	}
+	var made mcp.Tool
+	var schemas struct {
+		Input  json.RawMessage `json:"inputSchema"`
+		Output json.RawMessage `json:"outputSchema"`
+	}
+	if err := errors.Join(json.Unmarshal(text, &made), json.Unmarshal(text, &schemas)); err != nil {
+		return nil, err
+	}
+	made.InputSchema = schemas.Input
+	if schemas.Output != nil {
+		made.OutputSchema = schemas.Output
+	}
+	return &made, nil
 }

@@ -255,13 +255,30 @@ func (j *judge) array(n *node, w *jsontext.Walker) {
 func repeats(array []byte) bool {
 	w, seen := jsontext.Walk(array, jsontext.MaxDepth), map[string]struct{}{}
 	for range w.Elements {
-		item, err := json.Marshal(w.Decode()) // names sorted, numbers alike
+		item, err := json.Marshal(unsigned(w.Decode())) // names sorted, numbers alike
 		if _, twice := seen[string(item)]; twice || err != nil {
 			return true
 		}
 		seen[string(item)] = struct{}{}
 	}
 	return false
+}
+
+// unsigned is a decoded value without negative zeros, which equal the others.
+func unsigned(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return v + 0
+	case []any:
+		for i := range v {
+			v[i] = unsigned(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = unsigned(v[name])
+		}
+	}
+	return v
 }
 
 // holds reports whether an array has as many as it must of the items that it must have.
