@@ -34,13 +34,13 @@ var specification = sync.OnceValue(func() map[string]*shape.Shape {
 		panic(err)
 	}
 	delete(parts, "$comment")
+	whole, err := shape.Compile(map[string]any{"$defs": parts})
+	if err != nil {
+		panic(err)
+	}
 	shapes := map[string]*shape.Shape{}
-	for name, part := range parts {
-		compiled, err := shape.Compile(map[string]any{"allOf": []any{part}, "$defs": parts})
-		if err != nil {
-			panic(err)
-		}
-		shapes[name] = compiled
+	for name := range parts {
+		shapes[name] = whole.Part(name)
 	}
 	return shapes
 })

@@ -22,6 +22,7 @@ import (
 // A Shape is a compiled schema. It is safe for concurrent use.
 type Shape struct {
 	root     *node
+	parts    map[string]*node // its definitions
 	library  *jsonschema.Resolved
 	partial  bool // the library decides, and the nodes explain
 	defaults bool // the schema has some
@@ -58,9 +59,18 @@ func Compile(schema any) (_ *Shape, err error) {
 		return nil, err
 	}
 	c := compiler{root: source, old: strings.Contains(source.Schema, "draft-07"), nodes: map[*jsonschema.Schema]*node{}}
-	s := &Shape{root: c.node(source), library: library, defaults: bytes.Contains(text, []byte(`"default"`))}
+	s := &Shape{root: c.node(source), parts: c.named(source.Defs), library: library, defaults: bytes.Contains(text, []byte(`"default"`))}
 	s.partial = c.partial
 	return s, nil
+}
+
+// Part is the shape of one of the schema's definitions. It is nil if there is none of the name,
+// or the schema has keywords that are left to the library.
+func (s *Shape) Part(name string) *Shape {
+	if n := s.parts[name]; n != nil && !s.partial {
+		return &Shape{root: n}
+	}
+	return nil
 }
 
 // Source reads a schema that an author gave. A *jsonschema.Schema is taken as it is.
