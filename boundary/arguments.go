@@ -16,7 +16,7 @@ import (
 func (b *boundary) arguments(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
 		def := c.definition()
-		refused := def.refuse(ctx, c)
+		refused := def.refuse(c)
 		if refused == nil {
 			return next(ctx, c)
 		}
@@ -26,7 +26,7 @@ func (b *boundary) arguments(next endpoint) endpoint {
 		}
 		c.define(fresh)
 		if fresh != def {
-			refused = fresh.refuse(ctx, c)
+			refused = fresh.refuse(c)
 		}
 		if refused != nil {
 			return nil, refused
@@ -37,7 +37,7 @@ func (b *boundary) arguments(next endpoint) endpoint {
 
 // refuse returns everything that is wrong with the arguments of a request, or nil
 // if the tool may have them.
-func (d *definition) refuse(ctx context.Context, c *call) *Validation {
+func (d *definition) refuse(c *call) *Validation {
 	if d == nil {
 		return nil
 	}
@@ -45,15 +45,10 @@ func (d *definition) refuse(ctx context.Context, c *call) *Validation {
 	if schema == nil {
 		return nil
 	}
-	findings := schema.Arguments(ctx, c.arguments, c.clientName)
-	if findings == nil {
-		return nil
+	if problems := schema.problems(c.arguments, c.clientName); problems != nil {
+		return &Validation{Fields: problems}
 	}
-	refused := &Validation{}
-	for _, f := range findings {
-		refused.Fields = append(refused.Fields, FieldError(f))
-	}
-	return refused
+	return nil
 }
 
 const maxClientName, maxClientVersion = 64, 32

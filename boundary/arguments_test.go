@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,15 +17,30 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 )
 
-// The findings are those of package toolschema, whose tests have the keywords. The
-// result and its report say all of them, and never a value.
+// The tests of package shape have the keywords. The result and its report say all problems,
+// and never a value.
 func TestArguments(t *testing.T) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: 1})
 	for _, other := range []string{"a", "b", "c"} {
 		mcp.AddTool(s, &mcp.Tool{Name: other}, outputs("fine"))
 	}
+	var many strings.Builder
+	var first []string
+	for i := range 1000 {
+		fmt.Fprintf(&many, `"argument_%04d":{},`, i)
+		if i < 20 {
+			first = append(first, fmt.Sprintf("argument_%04d", i))
+		}
+	}
+	many.WriteString(`"z":{}`)
+	const sentIt = ", though Some Agent 1 sent it"
 	for name, schema := range map[string]string{
 		"trip":    `{"type":"object","required":["place","days"],"properties":{"place":{"type":"string","pattern":"^[A-Z]"},"days":{"type":"integer","maximum":7}}}`,
+		"tag":     `{"type":"object","properties":{"tag":{"type":"string","default":"x"}},"minProperties":1}`,
+		"many":    `{"type":"object","properties":{` + many.String() + `}}`,
+		"shut":    `{"type":"object","additionalProperties":false}`,
+		"free":    `{"type":"object"}`,
+		"open":    `{"type":"object","properties":{"a":{}},"additionalProperties":true}`,
 		"dialect": `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object","properties":{"a":{"type":"string"}}}`,
 	} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, returns(text("fine")))
@@ -40,6 +56,14 @@ func TestArguments(t *testing.T) {
 		{tool: "trip", args: `{"place":"s3cret","days":99}`, want: []string{"/days must be at most 7", "/place must match the pattern ^[A-Z]"}},
 		{tool: "trip", args: `{"plaec":"s3cret","place":"Lisbon","days":1}`, want: []string{"/plaec is not an argument of this tool, though Some Agent 1 sent it"}, hint: `Did you mean "place"? Valid arguments: days, place.`},
 		{tool: "trip", args: `"s3cret"`, want: []string{" must be a JSON object"}},
+		{tool: "tag", args: `{}`}, // the default counts
+		{tool: "free", args: `{"b":1}`},
+		{tool: "open", args: `{"b":1}`},
+		{tool: "tag", args: `{"s":1}`, want: []string{"/s is not an argument of this tool" + sentIt}, hint: "Valid arguments: tag."},
+		{tool: "tag", args: `{"s":1,"tag":2,"s":3}`, want: []string{"/s is not an argument of this tool" + sentIt, "/tag must be a string, not an integer"}, hint: "Valid arguments: tag."},
+		{tool: "shut", args: `{"s":1}`, want: []string{"/s is not an argument of this tool" + sentIt}, hint: "This tool takes no arguments."},
+		{tool: "many", args: `{"argument_1000":1}`, want: []string{"/argument_1000 is not an argument of this tool" + sentIt}, hint: `Did you mean "argument_0000"? Valid arguments: ` + strings.Join(first, ", ") + ", and 981 more."},
+		{tool: "tag", args: `{"wait_for_previous":true}`, want: []string{"/wait_for_previous is not an argument of this tool"}, hint: `"wait_for_previous" is a scheduling flag of the agent's own runtime and was sent to the tool by mistake, by Some Agent 1: leave it out.`},
 		{tool: "dialect", args: `{"a":1}`}, // a schema that cannot be judged by
 	} {
 		res, report := callTool(t, session, tc.tool, json.RawMessage(tc.args))
@@ -60,6 +84,20 @@ func TestArguments(t *testing.T) {
 			require.Equal(t, tc.hint, texts(res)[len(res.Content)-1])
 		}
 	}
+}
+
+// A client that gets very much wrong learns of some of it, and how much more there is.
+func TestManyUnknownArguments(t *testing.T) {
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+	args := map[string]any{"days": "many"}
+	for i := range 1000 {
+		args[fmt.Sprintf("n%04d", i)] = 1
+	}
+	_, report := callTool(t, connect(t, s, nil), "t", args)
+	require.Len(t, report.Fields, 50)
+	require.Equal(t, boundary.FieldError{Problem: "have 951 more names that are not arguments of this tool"}, report.Fields[0])
+	require.Len(t, report.Hints, 10)
 }
 
 // A client's name for itself is cut and, unless it is plain, quoted.

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/boundary/internal/toolschema"
+	"github.com/mrtr-go/sdk/internal/shape"
 )
 
 const (
@@ -248,7 +249,8 @@ type definition struct {
 	sink *sink
 
 	inputOnce, outputOnce sync.Once
-	input, output         *toolschema.Schema
+	input                 *inputSchema
+	output                *shape.Shape
 
 	plainOnce sync.Once
 	plain     *mcp.Tool
@@ -263,28 +265,33 @@ func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema !
 
 // inputSchema is nil for a schema that cannot be compiled: go-sdk alone judges
 // the arguments then.
-func (d *definition) inputSchema() *toolschema.Schema {
-	d.inputOnce.Do(func() { d.input = d.compile("input", d.tool.InputSchema) })
+func (d *definition) inputSchema() *inputSchema {
+	d.inputOnce.Do(func() {
+		schema, err := newInputSchema(d.tool.InputSchema)
+		d.warn("input", err)
+		d.input = schema
+	})
 	return d.input
 }
 
 // outputSchema is nil if the tool has none, or one that cannot be compiled.
-func (d *definition) outputSchema() *toolschema.Schema {
+func (d *definition) outputSchema() *shape.Shape {
 	if !d.hasOutput() {
 		return nil
 	}
-	d.outputOnce.Do(func() { d.output = d.compile("output", d.tool.OutputSchema) })
+	d.outputOnce.Do(func() {
+		schema, err := shape.Compile(d.tool.OutputSchema)
+		d.warn("output", err)
+		d.output = schema
+	})
 	return d.output
 }
 
-func (d *definition) compile(which string, source any) *toolschema.Schema {
-	schema, err := toolschema.Compile(source)
+func (d *definition) warn(which string, err error) {
 	if err != nil {
 		d.sink.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
 			slog.String("tool", d.tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
-		return nil
 	}
-	return schema
 }
 
 // listed is the tool as tools/list shows it. It runs code of the author's, if there is any
@@ -295,4 +302,26 @@ func (d *definition) listed() (*mcp.Tool, error) {
 		d.plain, d.plainErr = plainTool(d.tool)
 	})
 	return d.plain, d.plainErr
+}
+
+// plainTool is a plain copy of a tool. Its schemas stay as they are written: the order of their
+// properties is that of a form.
+func plainTool(tool *mcp.Tool) (*mcp.Tool, error) {
+	text, err := encoded("tool", tool)
+	if err != nil {
+		return nil, err
+	}
+	var made mcp.Tool
+	var schemas struct {
+		Input  json.RawMessage `json:"inputSchema"`
+		Output json.RawMessage `json:"outputSchema"`
+	}
+	if err := errors.Join(json.Unmarshal(text, &made), json.Unmarshal(text, &schemas)); err != nil {
+		return nil, err
+	}
+	made.InputSchema = schemas.Input
+	if schemas.Output != nil {
+		made.OutputSchema = schemas.Output
+	}
+	return &made, nil
 }

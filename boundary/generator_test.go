@@ -123,10 +123,15 @@ func (m *maker) block(inResult bool) mcp.Content {
 			&mcp.ResourceLink{URI: "test://l", Name: "l", Icons: []mcp.Icon{{Source: "test://i", Theme: "blue"}}}}
 		if inResult {
 			bad = append(bad, &mcp.ToolUseContent{ID: "1", Name: "x"})
+		} else {
+			m.fault("internal") // go-sdk's encoder of a nil block panics
 		}
 		return pick(m, bad...)
 	}
 	kind := m.IntN(8)
+	if !inResult && (kind == 2 || kind == 3) {
+		kind = 4 // a model reads no links
+	}
 	if kind == 7 {
 		return foreign{marshal: twice(`{"type":"text","text":"foreign"}`)}
 	}
@@ -193,7 +198,7 @@ func (m *maker) question() mcp.InputRequest {
 	if m.oneIn(6) {
 		schema = map[string]any{"type": "object", "properties": map[string]any{}, "x": m.value()}
 	}
-	return &mcp.ElicitParams{Message: m.text(), RequestedSchema: schema, Meta: meta}
+	return &mcp.ElicitParams{Mode: pick(m, "", "form"), Message: m.text(), RequestedSchema: schema, Meta: meta}
 }
 
 func form(property string) json.RawMessage {

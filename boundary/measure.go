@@ -1,16 +1,16 @@
 package boundary
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
 )
 
 // sizeOf is the length of the content and the structured content as JSON.
-// normalize has marshalled the structured content.
+// normalize has made both plain.
 func sizeOf(res *mcp.CallToolResult) int {
 	total := 0
 	for _, block := range res.Content {
@@ -22,125 +22,45 @@ func sizeOf(res *mcp.CallToolResult) int {
 	return total
 }
 
-// maxEscape is the most bytes that one byte of a text takes in JSON.
-const maxEscape = len(`\u0000`)
-
-// surelyWithin reports whether sizeOf is within a limit, by lengths alone. It is false
-// if they do not decide it, as near the limit and for content other than plain text.
-func surelyWithin(res *mcp.CallToolResult, limit int) bool {
-	left := limit
-	for _, block := range res.Content {
-		text, ok := block.(*mcp.TextContent)
-		if !ok || text.Meta != nil || text.Annotations != nil {
-			return false
-		}
-		left -= textHull
-		if len(text.Text) > left/maxEscape {
-			return false
-		}
-		left -= maxEscape * len(text.Text)
+// blockSize is the length of a block's JSON and the comma after it.
+func blockSize(block mcp.Content) int {
+	const hull = len(`{"type":"text","text":""},`)
+	if text, ok := block.(*mcp.TextContent); ok && text.Meta == nil && text.Annotations == nil {
+		return hull + escapedSize(text.Text)
 	}
-	raw, _ := res.StructuredContent.(json.RawMessage)
-	return left >= 0 && len(raw) <= left/maxEscape
+	return encodedSize(block) + len(",")
 }
 
-// textHull is the length of a block of text without the text, and of the comma after it.
-const textHull = len(`{"type":"text","text":""},`)
-
-// metaSize is the length of an author's _meta as JSON. Its values are plain.
+// metaSize is the length of an author's _meta as JSON.
 func metaSize(meta mcp.Meta) int {
 	if len(meta) == 0 {
 		return 0
 	}
-	data, err := json.Marshal(meta)
-	if err != nil {
-		return 0 // normalize has proved that it marshals
-	}
-	return len(data)
-}
-
-// resourceSize is the length of a resource's contents as JSON, but for the names of
-// the members.
-func resourceSize(c *mcp.ResourceContents) int {
-	return escapedSize(c.URI) + escapedSize(c.MIMEType) + escapedSize(c.Text) +
-		base64.StdEncoding.EncodedLen(len(c.Blob)) + metaSize(c.Meta)
-}
-
-// blockSize is the length of a block's JSON and the comma after it. Texts and
-// binary data are measured without marshalling them.
-func blockSize(block mcp.Content) int {
-	const comma = 1
-	switch c := block.(type) {
-	case *mcp.TextContent:
-		if c.Meta == nil && c.Annotations == nil {
-			return textHull + escapedSize(c.Text)
-		}
-	case *mcp.ImageContent:
-		hull := *c
-		hull.Data = nil
-		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
-	case *mcp.AudioContent:
-		hull := *c
-		hull.Data = nil
-		return marshalledSize(&hull) + base64.StdEncoding.EncodedLen(len(c.Data)) + comma
-	}
-	return marshalledSize(block) + comma
-}
-
-func marshalledSize(block mcp.Content) int {
-	data, err := block.MarshalJSON()
-	if err != nil {
-		return 0 // normalize has proved that it marshals
-	}
-	return len(data)
+	return encodedSize(meta)
 }
 
 // jsonSize is the length of JSON after json.Marshal has escaped the characters in it
 // that have a meaning in HTML and JavaScript.
 func jsonSize(raw json.RawMessage) int {
-	n := len(raw)
-	for _, short := range []string{"<", ">", "&", "\u2028", "\u2029"} {
-		n += bytes.Count(raw, []byte(short)) * (len(`\u003c`) - len(short))
+	if len(raw) == 0 || !strings.ContainsAny(string(raw), escaped) {
+		return len(raw)
 	}
-	return n
+	return encodedSize(raw)
 }
 
 // escapedSize is the length of s inside a JSON string, as json.Marshal writes it.
 func escapedSize(s string) int {
-	n := 0
-	for len(s) > 0 {
-		plain := 0
-		for plain < len(s) && isUnescaped[s[plain]] {
-			plain++
-		}
-		n += plain
-		if s = s[plain:]; s == "" {
-			break
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		n += escapedRuneSize(r, size)
-		s = s[size:]
+	if jsontext.IsPlain(s) && !strings.ContainsAny(s, escaped) {
+		return len(s)
 	}
-	return n
+	return encodedSize(s) - len(`""`)
 }
 
-// isUnescaped are the ASCII characters that json.Marshal writes as they are.
-var isUnescaped = func() (is [256]bool) {
-	for r := rune(' '); r < utf8.RuneSelf; r++ {
-		is[r] = escapedRuneSize(r, 1) == 1
-	}
-	return is
-}()
+// escaped are the characters that json.Marshal escapes though JSON does not.
+const escaped = "<>&\u2028\u2029"
 
-func escapedRuneSize(r rune, size int) int {
-	switch r {
-	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
-		return 2
-	case '<', '>', '&', '\u2028', '\u2029':
-		return len(`\u003c`)
-	}
-	if r < ' ' || r == utf8.RuneError && size == 1 {
-		return len(`\u0000`)
-	}
-	return size
+// encodedSize is the length of a plain value, which always marshals, as JSON.
+func encodedSize(v any) int {
+	text, _ := json.Marshal(v)
+	return len(text)
 }

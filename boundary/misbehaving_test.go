@@ -92,8 +92,8 @@ func badResults() []badTool {
 		{name: "meta_token", raw: meta("progressToken", `1.5`), want: isError, kind: "malformed_result"},
 		{name: "meta_token_null", raw: meta("progressToken", `null`), want: isError, kind: "malformed_result"},
 		{name: "meta_reserved_unknown", raw: meta("io.modelcontextprotocol/later", `7`), want: complete},
-		{name: "meta_deep", raw: meta("x", strings.Repeat("[", 991)+strings.Repeat("]", 991)), want: isError, kind: "malformed_result"},
-		{name: "meta_as_deep_as_can_be", raw: meta("x", strings.Repeat("[", 990)+strings.Repeat("]", 990)), want: complete},
+		{name: "meta_deep", raw: meta("x", strings.Repeat("[", 997)+strings.Repeat("]", 997)), want: isError, kind: "malformed_result"},
+		{name: "meta_as_deep_as_can_be", raw: meta("x", strings.Repeat("[", 996)+strings.Repeat("]", 996)), want: complete},
 		{name: "meta_deep_objects", raw: meta("x", strings.Repeat(`{"a":[`, 600)+strings.Repeat(`]}`, 600)), want: isError, kind: "malformed_result"},
 		{name: "meta_huge_number", raw: meta("x", `[{"a":[-1e999]}]`), want: isError, kind: "malformed_result"},
 		{name: "meta_number", raw: meta("x", `[{"a":[-1e9]}]`), want: complete},
@@ -233,7 +233,7 @@ func TestQuestionsForALegacyClient(t *testing.T) {
 		"a panic":                      {ask(marshaler(func() ([]byte, error) { panic("s3cret value") }), nil), "panic: s3cret value"},
 		"an error":                     {ask(marshaler(func() ([]byte, error) { return nil, errors.New("s3cret value") }), nil), "s3cret value"},
 		"text that is not UTF-8":       {ask(json.RawMessage("{\"type\":\"object\",\"properties\":{},\"title\":\"\xff\"}"), nil), "JSON that is not UTF-8"},
-		"a mode that there is not":     {returns(asks(&mcp.ElicitParams{Mode: "dance", Message: "?"})), `there is no mode "dance"`},
+		"a mode that there is not":     {returns(asks(&mcp.ElicitParams{Mode: "dance", Message: "?"})), `/mode must be one of "form", "url"`},
 		"the handler asks, and it panics": {func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?", RequestedSchema: marshaler(func() ([]byte, error) { panic("s3cret value") })})
 			return nil, err

@@ -263,7 +263,13 @@ func (d *definition) checkOutput(structured json.RawMessage) error {
 	if schema == nil {
 		return nil
 	}
-	return schema.Output(structured)
+	if len(structured) == 0 {
+		return errors.New("there is none, and the tool has an output schema")
+	}
+	if found := schema.Findings(structured, 1); found != nil {
+		return fmt.Errorf("%s %s", found[0].Pointer, found[0].Problem)
+	}
+	return nil
 }
 
 // checkOutput checks a handler's output before go-sdk does, whose error looks like one

@@ -20,9 +20,9 @@ import (
 // Content over the size limit is an error too, since half a prompt or half
 // a resource says something else.
 //
-// plain returns the result without any code of the author's, or why it cannot be
+// settle returns the result without any code of the author's, or why it cannot be
 // sent.
-func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.MethodHandler, plain func(*call, R) (R, int, *failure)) (mcp.Result, error) {
+func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.MethodHandler, settle func(*call, R) (R, int, *failure)) (mcp.Result, error) {
 	ended := isolated(ctx, b, c, func(ctx context.Context, c *call) (answer, error) {
 		c.reach(entered)
 		res, err := next(ctx, c.method(), c.req)
@@ -36,7 +36,7 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 			}
 			return answer{failed: &failure{kind: "no_result", text: internalErrorText, cause: errNoResult.Error()}}, nil
 		}
-		made, size, f := plain(c, typed)
+		made, size, f := settle(c, typed)
 		if f == nil && size > b.opts.MaxResultBytes {
 			f = &failure{
 				kind: "too_large", cause: fmt.Sprintf("result of %d bytes", size),
@@ -172,7 +172,7 @@ func (b *boundary) prompt(c *call, res *mcp.GetPromptResult) (*mcp.GetPromptResu
 	made.Messages = make([]*mcp.PromptMessage, len(res.Messages))
 	size := escapedSize(res.Description)
 	for i, m := range res.Messages {
-		if m == nil || !isRole(m.Role) {
+		if m == nil || m.Role != "user" && m.Role != "assistant" {
 			return nil, 0, malformed(fmt.Sprintf("message %d is nil, or of neither the user nor the assistant", i))
 		}
 		content, err := plainBlock(m.Content)
@@ -221,7 +221,7 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 			return nil, 0, malformed(fmt.Sprintf("contents %d: %v", i, err))
 		}
 		made.Contents[i] = plain
-		size += resourceSize(plain)
+		size += encodedSize(plain)
 	}
 	var err error
 	if made.Meta, err = plainMeta(res.Meta); err != nil {

@@ -262,7 +262,7 @@ func (p *plan) judge(t *testing.T, place site, era judge.Era, a answer, records 
 		}
 	}
 	if level != "INFO" && a.reason != "" && !slices.Equal(kinds, []string{""}) {
-		require.Contains(t, kinds, a.reason, name)
+		require.Contains(t, kinds, a.reason, "%s: %v", name, records)
 	}
 	if place == atCustom && level != "ERROR" {
 		return // the client alone is told

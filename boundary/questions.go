@@ -1,16 +1,15 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // plainAsking makes the parts of an input_required result plain, or says why it
@@ -56,202 +55,60 @@ func plainQuestions(questions mcp.InputRequestMap) (mcp.InputRequestMap, error) 
 	return made, nil
 }
 
-func plainQuestion(q mcp.InputRequest) (_ mcp.InputRequest, err error) {
-	switch q := q.(type) {
-	case *mcp.ElicitParams:
-		made := *q
-		return &made, plainElicit(&made)
-	case *mcp.CreateMessageParams:
-		made := *q
-		made.Messages = make([]*mcp.SamplingMessage, len(q.Messages))
-		for i, m := range q.Messages {
-			if m == nil {
-				return nil, errors.New("a nil message")
-			}
-			content, err := plainSampling([]mcp.Content{m.Content}, m.Role)
-			if err != nil {
-				return nil, err
-			}
-			made.Messages[i] = &mcp.SamplingMessage{Content: content[0], Role: m.Role}
-		}
-		made.Metadata, err = plainObject(q.Metadata)
-		return &made, errors.Join(err, plainSamplingRest(&made.Meta, made.IncludeContext, &made.ModelPreferences, &made.StopSequences))
-	case *mcp.CreateMessageWithToolsParams:
-		made := *q
-		made.Messages = make([]*mcp.SamplingMessageV2, len(q.Messages))
-		for i, m := range q.Messages {
-			if m == nil {
-				return nil, errors.New("a nil message")
-			}
-			content, err := plainSampling(m.Content, m.Role)
-			if err != nil {
-				return nil, err
-			}
-			made.Messages[i] = &mcp.SamplingMessageV2{Content: content, Role: m.Role}
-		}
-		made.Tools = slices.Clone(q.Tools)
-		for i, tool := range made.Tools {
-			if made.Tools[i], err = plainTool(tool); err != nil {
-				return nil, err
-			}
-		}
-		made.Metadata, err = plainObject(q.Metadata)
-		return &made, errors.Join(err, plainSamplingRest(&made.Meta, made.IncludeContext, &made.ModelPreferences, &made.StopSequences))
-	case *mcp.ListRootsParams:
-		made := *q
-		made.Meta, err = plainMeta(q.Meta)
-		return &made, err
+func plainQuestion(q mcp.InputRequest) (mcp.InputRequest, error) {
+	if form, ok := copiedForm(q); ok {
+		return form, nil
 	}
-	return nil, fmt.Errorf("a %T is no question", q)
-}
-
-func plainElicit(q *mcp.ElicitParams) (err error) {
-	if q.Meta, err = plainMeta(q.Meta); err != nil {
-		return err
-	}
-	schema, err := plainJSON(q.RequestedSchema)
+	text, err := encoded("any", mcp.InputRequestMap{"": q}) // which knows the method, and the mode of a form
 	if err != nil {
-		return err
-	}
-	if schema != nil {
-		q.RequestedSchema = schema
-	}
-	switch {
-	case q.Mode == "url" || q.Mode == "" && (q.URL != "" || q.ElicitationID != ""):
-		if q.URL == "" {
-			return errors.New("it has no URL to open")
-		}
-		return nil
-	case (q.Mode == "form" || q.Mode == "") && schema == nil: // required on the wire, and go-sdk would omit it
-		q.RequestedSchema = json.RawMessage(`{"type":"object","properties":{}}`)
-		return nil
-	case q.Mode == "form" || q.Mode == "":
-		return checkForm(schema)
-	}
-	return fmt.Errorf("there is no mode %q", q.Mode)
-}
-
-// checkForm says why a client cannot show a form by this schema: it takes an object
-// of simple fields.
-func checkForm(raw json.RawMessage) error {
-	var schema struct {
-		Type       string                      `json:"type"`
-		Properties map[string]*json.RawMessage `json:"properties"`
-		Required   []string                    `json:"required"`
-	}
-	if err := json.Unmarshal(raw, &schema); err != nil || schema.Type != "object" || schema.Properties == nil {
-		return errors.New("a requestedSchema that is not of type object with properties")
-	}
-	for name, property := range schema.Properties {
-		var p struct {
-			Type  string            `json:"type"`
-			Enum  []json.RawMessage `json:"enum"`
-			Items *struct {
-				Enum  []json.RawMessage `json:"enum"`
-				AnyOf []json.RawMessage `json:"anyOf"`
-			} `json:"items"`
-		}
-		if property == nil || json.Unmarshal(*property, &p) != nil {
-			return fmt.Errorf("property %q is no schema", name)
-		}
-		switch p.Type {
-		case "string", "number", "integer", "boolean":
-		case "array":
-			if p.Items == nil || p.Items.Enum == nil && p.Items.AnyOf == nil {
-				return fmt.Errorf("property %q is a list of something other than choices", name)
-			}
-		default:
-			return fmt.Errorf("property %q is not a string, a number, an integer, a boolean or a list of choices", name)
-		}
-	}
-	return nil
-}
-
-func plainObject(v any) (any, error) {
-	raw, err := plainJSON(v)
-	if err != nil || raw == nil {
 		return nil, err
 	}
-	if raw[0] != '{' {
-		return nil, errors.New("metadata that is no object")
+	var asked map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
 	}
-	return raw, nil
-}
-
-// plainSampling is the content of a sampling message, which may hold a model's use of
-// a tool.
-func plainSampling(content []mcp.Content, role mcp.Role) ([]mcp.Content, error) {
-	if !isRole(role) {
-		return nil, errors.New("a message of neither the user nor the assistant")
+	if err := json.Unmarshal(text, &asked); err != nil {
+		return nil, err
 	}
-	made := make([]mcp.Content, len(content))
-	for i, block := range content {
-		var err error
-		switch c := block.(type) {
-		case *mcp.ToolUseContent, *mcp.ToolResultContent:
-			if isNil(c) {
-				return nil, errors.New("a nil block")
-			}
-			made[i], err = marshalledBlock(c)
-		default:
-			made[i], err = plainBlock(block)
-		}
-		if err != nil {
-			return nil, err
-		}
+	text = asked[""].Params
+	if _, err := encoded(asked[""].Method, text); err != nil {
+		return nil, err
+	}
+	made := reflect.New(reflect.TypeOf(q).Elem()).Interface().(mcp.InputRequest)
+	if err := json.Unmarshal(text, made); err != nil {
+		return nil, err
+	}
+	if form, ok := made.(*mcp.ElicitParams); ok && form.Mode == "form" {
+		form.RequestedSchema = formIn(text)
 	}
 	return made, nil
 }
 
-// A rawBlock is a content block as JSON. The interface it embeds is there for a
-// method that go-sdk needs only to decode.
-type rawBlock struct {
-	mcp.Content
-	data json.RawMessage
+// copiedForm copies the usual question, whose schema is JSON already.
+func copiedForm(q mcp.InputRequest) (*mcp.ElicitParams, bool) {
+	form, ok := q.(*mcp.ElicitParams)
+	if !ok || form.Mode != "form" || form.Meta != nil || form.URL != "" || form.ElicitationID != "" {
+		return nil, false
+	}
+	schema, ok := form.RequestedSchema.(json.RawMessage)
+	if !ok || sendable(schema) != nil || !specification()["form"].Fits(schema) {
+		return nil, false
+	}
+	made := *form
+	made.RequestedSchema = json.RawMessage(bytes.Clone(schema))
+	return &made, true
 }
 
-func (r rawBlock) MarshalJSON() ([]byte, error) { return r.data, nil }
-
-func marshalledBlock(block mcp.Content) (mcp.Content, error) {
-	data, err := plainJSON(block)
-	return rawBlock{data: data}, err
-}
-
-func plainTool(tool *mcp.Tool) (_ *mcp.Tool, err error) {
-	if tool == nil {
-		return nil, errors.New("a nil tool")
+// formIn is the schema of a form as its author wrote it: the order of the fields counts. One
+// is required on the wire, and go-sdk would omit it.
+func formIn(text json.RawMessage) json.RawMessage {
+	var params struct {
+		RequestedSchema json.RawMessage `json:"requestedSchema"`
 	}
-	made := *tool
-	made.Annotations = snapshot.Of(tool.Annotations)
-	if err := plainIcons(&made.Icons); err != nil {
-		return nil, err
+	if json.Unmarshal(text, &params) != nil || params.RequestedSchema == nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	for _, schema := range []*any{&made.InputSchema, &made.OutputSchema} {
-		if *schema == nil {
-			continue
-		}
-		if *schema, err = plainJSON(*schema); err != nil {
-			return nil, err
-		}
-	}
-	made.Meta, err = plainMeta(made.Meta)
-	return &made, err
-}
-
-func plainSamplingRest(meta *mcp.Meta, include string, preferences **mcp.ModelPreferences, stop *[]string) (err error) {
-	switch include {
-	case "", "none", "thisServer", "allServers":
-	default:
-		return fmt.Errorf("there is no context %q to include", include)
-	}
-	if *preferences != nil {
-		if _, err := plainJSON(*preferences); err != nil {
-			return err
-		}
-	}
-	*preferences, *stop = snapshot.Of(*preferences), slices.Clone(*stop)
-	*meta, err = plainMeta(*meta)
-	return err
+	return params.RequestedSchema
 }
 
 // sendQuestions is sending middleware. It notes that the call asked its client

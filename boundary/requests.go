@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/internal/snapshot"
 )
 
 // The requests that run no tool, prompt or resource still run code of the author's: that
@@ -59,21 +56,15 @@ func (b *boundary) plainResult(c *call, res mcp.Result) (mcp.Result, error) {
 		return &made, plainPage(&made.Meta, made.Cacheable)
 	case *mcp.ListPromptsResult:
 		made := *r
-		made.Prompts = listed(b, c, r.Prompts, plainPrompt)
+		made.Prompts = listed(b, c, r.Prompts, func(p *mcp.Prompt) (*mcp.Prompt, error) { return plain("prompt", p) })
 		return &made, plainPage(&made.Meta, made.Cacheable)
 	case *mcp.ListResourcesResult:
 		made := *r
-		made.Resources = listed(b, c, r.Resources, func(r *mcp.Resource) (*mcp.Resource, error) {
-			own := *r
-			return &own, errors.Join(plainExtras(&own.Meta, &own.Annotations), plainIcons(&own.Icons))
-		})
+		made.Resources = listed(b, c, r.Resources, func(r *mcp.Resource) (*mcp.Resource, error) { return plain("resource", r) })
 		return &made, plainPage(&made.Meta, made.Cacheable)
 	case *mcp.ListResourceTemplatesResult:
 		made := *r
-		made.ResourceTemplates = listed(b, c, r.ResourceTemplates, func(r *mcp.ResourceTemplate) (*mcp.ResourceTemplate, error) {
-			own := *r
-			return &own, errors.Join(plainExtras(&own.Meta, &own.Annotations), plainIcons(&own.Icons))
-		})
+		made.ResourceTemplates = listed(b, c, r.ResourceTemplates, func(r *mcp.ResourceTemplate) (*mcp.ResourceTemplate, error) { return plain("resource", r) })
 		return &made, plainPage(&made.Meta, made.Cacheable)
 	case *mcp.DiscoverResult:
 		made := *r
@@ -94,13 +85,13 @@ func (b *boundary) plainResult(c *call, res mcp.Result) (mcp.Result, error) {
 
 // listed are the items of a list that the call's client gets. One that cannot be sent is
 // left out and logged: a strict client would refuse the whole list for it.
-func listed[T any](b *boundary, c *call, items []*T, plain func(*T) (*T, error)) []*T {
+func listed[T any](b *boundary, c *call, items []*T, settle func(*T) (*T, error)) []*T {
 	made := make([]*T, 0, len(items)) // never null
 	for i, item := range items {
 		if item == nil {
 			continue
 		}
-		own, err := recovering(func() (*T, error) { return plain(item) })
+		own, err := recovering(func() (*T, error) { return settle(item) })
 		if err != nil {
 			b.sink.log(context.Background(), slog.LevelError, "the boundary leaves an item out of a list", slog.String("method", c.method()),
 				slog.Int("item", i), slog.String("requestId", c.requestID), slog.String("cause", truncated(err.Error(), maxLoggedText)))
@@ -142,16 +133,6 @@ func (b *boundary) listedTool(c *call, tool *mcp.Tool) (*mcp.Tool, error) {
 	own := *made
 	own.OutputSchema = nil
 	return &own, nil
-}
-
-func plainPrompt(p *mcp.Prompt) (made *mcp.Prompt, err error) {
-	own := *p
-	own.Arguments = snapshot.Of(p.Arguments)
-	if slices.Contains(own.Arguments, nil) {
-		return nil, errors.New("a nil argument")
-	}
-	own.Meta, err = plainMeta(p.Meta)
-	return &own, errors.Join(err, plainIcons(&own.Icons))
 }
 
 // plainPage makes plain what every list has beside its items.

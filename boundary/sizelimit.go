@@ -35,9 +35,6 @@ func (b *boundary) sizeLimit(next endpoint) endpoint {
 		budget := b.opts.MaxResultBytes
 		res, weight := c.weighMeta(res, budget)
 		budget -= weight
-		if surelyWithin(res, budget) {
-			return res, nil
-		}
 		size := sizeOf(res)
 		if size <= budget {
 			return res, nil
@@ -152,8 +149,8 @@ func endOfText(block mcp.Content, room int) []mcp.Content {
 func endWithin(s string, n int) string {
 	from := len(s)
 	for from > 0 {
-		r, size := utf8.DecodeLastRuneInString(s[:from])
-		if n -= escapedRuneSize(r, size); n < 0 {
+		_, size := utf8.DecodeLastRuneInString(s[:from])
+		if n -= escapedSize(s[from-size : from]); n < 0 {
 			break
 		}
 		from -= size

@@ -51,7 +51,7 @@ var importStair = []struct {
 	{"store", []string{"internal/usage"}, "a backend, and whoever writes one, needs no protocol and no other backend; misuse is one error in every package"},
 	{"internal/fault", nil, "it ends a check, whatever is checked"},
 	{"store/storetest", []string{"internal/fault", "store"}, "any backend's tests can import it"},
-	{"boundary/internal/toolschema", []string{jsonschema, "internal/jsontext", "internal/spelling"}, "a schema and a value are JSON, and judging needs no protocol"},
+	{"internal/shape", []string{jsonschema, "internal/jsontext"}, "a schema and a value are JSON, and judging needs no protocol"},
 
 	// For any go-sdk server, whether its handlers are ours or not.
 	{"internal/snapshot", []string{gosdk}, "it copies a handler's input and its result"},
@@ -64,13 +64,13 @@ var importStair = []struct {
 	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/rendezvous", "internal/callerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
 	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/rendezvous", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
-	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/callerror", "internal/rendezvous", "internal/stack", "internal/jsontext", "boundary/internal/toolschema", "internal/snapshot", "internal/spelling", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
+	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/callerror", "internal/rendezvous", "internal/stack", "internal/jsontext", "internal/shape", "internal/snapshot", "internal/spelling", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
 	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
-	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext"}, "a typed tool needs no engine"},
+	{"mrtr/internal/typed", []string{gosdk, segmentio, "internal/stack", "internal/jsontext", "internal/shape"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/internal/shape"
 )
 
 // stock is the tool as mcp.AddTool registers it, on a server of its own.
@@ -67,7 +69,8 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 		panic(fmt.Errorf("AddTool %q: %w", t.Name, err))
 	}
 	described := listed.(*mcp.ListToolsResult).Tools[0]
-	s.hasDefaults = hasDefaults(asRead(described.InputSchema))
+	schema, err := shape.Compile(described.InputSchema)
+	s.hasDefaults = err != nil || schema.HasDefaults()
 	return described
 }
 

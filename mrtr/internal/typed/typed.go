@@ -12,7 +12,6 @@
 package typed
 
 import (
-	"bytes"
 	"context"
 	"encoding"
 	"encoding/json"
@@ -20,12 +19,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	segmentio "github.com/segmentio/encoding/json"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/shape"
 	"github.com/mrtr-go/sdk/internal/stack"
 )
 
@@ -65,15 +64,11 @@ func Handler[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) (*mcp.Tool
 }
 
 // read decodes the usual arguments. It reports false for all others.
-func read[In any](schema *jsonschema.Resolved, text json.RawMessage) (in In, ok bool) {
+func read[In any](schema *shape.Shape, text json.RawMessage) (in In, ok bool) {
 	if len(text) == 0 {
 		text = json.RawMessage("{}") // as go-sdk takes arguments that are left out
 	}
-	if schema == nil {
-		return in, false
-	}
-	value, ok := usual(text)
-	if !ok || schema.Validate(value) != nil {
+	if schema == nil || !usual(text) || !schema.Fits(text) {
 		return in, false
 	}
 	if _, err := segmentio.Parse(text, &in, segmentio.DontMatchCaseInsensitiveStructFields); err != nil {
@@ -85,7 +80,7 @@ func read[In any](schema *jsonschema.Resolved, text json.RawMessage) (in In, ok 
 
 // write puts the usual output into the result. It reports false, and leaves the result
 // alone, for all others.
-func write[Out any](schema *jsonschema.Resolved, res *mcp.CallToolResult, out Out) (*mcp.CallToolResult, bool) {
+func write[Out any](schema *shape.Shape, res *mcp.CallToolResult, out Out) (*mcp.CallToolResult, bool) {
 	if res == nil {
 		res = &mcp.CallToolResult{}
 	}
@@ -106,7 +101,7 @@ func write[Out any](schema *jsonschema.Resolved, res *mcp.CallToolResult, out Ou
 		w := jsontext.Walk(text, maxDepth)
 		value := w.Decode()
 		object, isObject := value.(map[string]any)
-		if !isObject || !w.End() || schema.Validate(value) != nil {
+		if !isObject || !w.End() || !schema.Fits(text) {
 			return nil, false
 		}
 		if text, err = json.Marshal(object); err != nil { // as go-sdk spells it: names sorted
@@ -124,54 +119,12 @@ func write[Out any](schema *jsonschema.Resolved, res *mcp.CallToolResult, out Ou
 
 // schemaOf compiles the schema for [read] and [write]. It is nil if they cannot judge by it:
 // there is none, or it has defaults, which change the value.
-func schemaOf(schema any) *jsonschema.Resolved {
-	read := asRead(schema)
-	if read == nil || hasDefaults(read) {
+func schemaOf(schema any) *shape.Shape {
+	compiled, err := shape.Compile(schema)
+	if err != nil || compiled.HasDefaults() {
 		return nil
 	}
-	read = read.CloneSchemas()
-	closeObjects(read)
-	resolved, err := read.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
-	if err != nil {
-		return nil
-	}
-	return resolved
-}
-
-// closeObjects has objects that take no other members refuse them by an empty enum, which
-// judges what is there. The usual {"not":{}} costs the library more than the rest of the schema
-// does: it compares it with every field of an empty one, for the sake of a better text. The not
-// stays, since a reference may lead to it; a title makes it one that the library does not compare.
-func closeObjects(schema *jsonschema.Schema) {
-	if others := schema.AdditionalProperties; reflect.DeepEqual(others, &jsonschema.Schema{Not: &jsonschema.Schema{}}) {
-		others.Enum, others.Not.Title = []any{}, "anything"
-	}
-	for _, member := range schema.Properties {
-		closeObjects(member)
-	}
-	if schema.Items != nil {
-		closeObjects(schema.Items)
-	}
-}
-
-// asRead is the schema as mcp.AddTool reads it, nil if there is none. A *jsonschema.Schema is
-// taken as it is: JSON would change the type of a constant that it allows.
-func asRead(schema any) (read *jsonschema.Schema) {
-	if schema, ok := schema.(*jsonschema.Schema); ok {
-		return schema
-	}
-	text, err := json.Marshal(schema)
-	if err != nil || json.Unmarshal(text, &read) != nil {
-		return nil
-	}
-	return read
-}
-
-// hasDefaults reports whether the schema may have a default anywhere. An author's own text may
-// spell the name with an escape or a capital letter, so the schema is written anew.
-func hasDefaults(schema *jsonschema.Schema) bool {
-	text, err := json.Marshal(schema)
-	return err != nil || bytes.Contains(text, []byte(`"default"`))
+	return compiled
 }
 
 // maxDepth bounds the values that are decoded here.
@@ -184,39 +137,31 @@ const maxDigits = 15
 // or first into a map and then from the text that encoding/json makes of that, as go-sdk
 // does. They are an object in which no name stands twice, no name has an escape and no number
 // is one that a float64 rounds.
-func usual(text json.RawMessage) (object map[string]any, ok bool) {
+func usual(text json.RawMessage) bool {
 	w := jsontext.Walk(text, maxDepth).Plain()
-	value, ok := usualValue(w)
-	object, isObject := value.(map[string]any)
-	return object, ok && isObject && w.End()
+	return w.Kind() == '{' && usualValue(w) && w.End()
 }
 
-func usualValue(w *jsontext.Walker) (value any, ok bool) {
+func usualValue(w *jsontext.Walker) (ok bool) {
 	ok = true
 	switch w.Kind() {
 	case '{':
-		object := map[string]any{}
+		var names jsontext.NameSet
 		for name := range w.Members {
-			member, usual := usualValue(w)
-			_, twice := object[string(name)]
-			ok = ok && usual && !twice
-			object[string(name)] = member
+			ok = names.Add(name) && usualValue(w) && ok
 		}
-		return object, ok
 	case '[':
-		list := []any{}
 		for range w.Elements {
-			element, usual := usualValue(w)
-			ok = ok && usual
-			list = append(list, element)
+			ok = usualValue(w) && ok
 		}
-		return list, ok
 	case '"', 't', 'f', 'n':
-		return w.Decode(), true
+		w.Value()
+	default:
+		number := w.Value()
+		_, err := strconv.ParseFloat(string(number), 64)
+		return err == nil && len(number) <= maxDigits
 	}
-	number := w.Value()
-	value, err := strconv.ParseFloat(string(number), 64)
-	return value, err == nil && len(number) <= maxDigits
+	return ok
 }
 
 var (
