@@ -29,37 +29,39 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 875, 520},
-	{"options/contract", 930, 670},
-	{"mrtr", 14_950, 21_100},
+	{"options", 875, 505},
+	{"options/contract", 860, 665},
+	{"options/replay", 445, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 15_900, 15_200},
+	{"mrtr/internal/kit", 850, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
-	sized("statecodec", 1600),
-	{"sse", 965, 810},
-	sized("store", 2750),
+	sized("statecodec", 1605),
+	{"sse", 960, 805},
+	sized("store", 2725),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
-	{"otelmrtr", 650, 565},
-	{"tasks", 2150, 3000},
+	{"otelmrtr", 690, 565},
+	{"tasks", 2205, 3060},
 	{"serve", 515, 725},
-	{"relay", 250, 365},
+	{"relay", 250, 360},
 	{"transport", 6780, 5175},
-	{"boundary", 5600, 4850},
-	{"boundary/gate", 900, 1020},
+	{"boundary", 4580, 4600},
+	{"boundary/gate", 895, 1015},
 	{"boundary/transcript", 450, 296},
-	sized("cmd/weather-demo", 3900),
-	sized("examples", 500),
-	sized("internal", 4015),
-	{"prove", 14_640, 5650},
-	{"lab", 8745, 9590},
+	sized("cmd/weather-demo", 3780),
+	{"examples", 595, 395},
+	{"internal", 4885, 1725},
+	{"prove", 14_665, 5770},
+	{"lab", 8925, 9980},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 74_800
-	tests = 62_530
-	files = 985
+	code  = 77_350
+	tests = 57_650
+	files = 970
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 589
+	filesOfRoot = 607
 )
 
 func main() {
