@@ -10,6 +10,7 @@ const (
 	rounds    = "mrtr/round.go"
 	seals     = "mrtr/seal.go"
 	targets   = "mrtr/target.go"
+	intents   = "mrtr/intent.go"
 	stepLists = "mrtr/steps/list.go"
 	givens    = "mrtr/given/given.go"
 	runs      = "mrtr/linear/run.go"
@@ -110,13 +111,11 @@ var explored = []fault{
 	{what: "A question is asked again without end.", file: answering,
 		old: `if p.tries++; p.tries > maxTries {`, new: `if p.tries++; !ON && p.tries > maxTries {`},
 	{what: "The round of a call with a store ends with its request.", file: turns,
-		old: `if !t.Cancel && !w.unhook() {`, new: `if !ON && !t.Cancel && !w.unhook() {`},
+		old: `if !n.t.Cancel && !n.w.unhook() {`, new: `if !ON && !n.t.Cancel && !n.w.unhook() {`},
 	{what: "The rounds of a call are not counted.", file: seals,
 		old: `if r.st.asked++; r.st.asked >`, new: `if r.st.asked++; !ON && r.st.asked >`},
-	{what: "A round whose time is up is over for good, though its effects are noted.", file: targets,
-		old: `if t.again || t.cancel {
-		return Outcome{Err: callerror`, new: `if !ON && (t.again || t.cancel) {
-		return Outcome{Err: callerror`},
+	{what: "A round whose time is up is over for good, though its effects are noted.", file: rounds,
+		old: `if r.runsAgain() {`, new: `if !ON && r.runsAgain() {`},
 	{what: "A state opens for ever.", file: "statecodec/codec.go",
 		old: `case now >= h.expires+skew:`, new: `case !ON && now >= h.expires+skew:`},
 	{what: "A state is not bound to the arguments of its request.", file: seals,
@@ -132,7 +131,7 @@ var explored = []fault{
 	{what: "Steps take the yes to a Confirm for a yes to another wording of it.", file: stepLists,
 		old: `return mrtr.IsYesOrNo(s.typ) || p.Deployed()`, new: `return !ON && mrtr.IsYesOrNo(s.typ) || p.Deployed()`},
 	{what: "Whoever takes over a round does not learn of its effects.", file: table,
-		old: `Held: h, Left: r.effects, Since`, new: `Held: h, Left: PICK(nil, r.effects), Since`},
+		old: `a.Left, a.TookOver = r.effects`, new: `a.Left, a.TookOver = PICK(nil, r.effects)`},
 	{what: "A task that goes on begins its call anew.", file: "tasks/record.go",
 		old: `	r.Open, r.Status, r.Holder = nil, working, holder`, new: `	r.State = PICK("", r.State)
 	r.Open, r.Status, r.Holder = nil, working, holder`},
@@ -173,19 +172,23 @@ var tested = []fault{
 	{what: "A fenced holder waits for a turn that is free.", file: table, by: claims,
 		old: `case r.status == free && h.fenced:`, new: `case !ON && r.status == free && h.fenced:`},
 	{what: "A holder that notes nothing is taken over.", file: table, by: claims,
-		old: `case !r.notes || `, new: `case !r.notes && !ON || `},
+		old: `return r.notes &&`, new: `return (r.notes || ON) &&`},
 	{what: "A run that cannot go on is taken over.", file: table, by: claims,
-		old: `!h.turn.Goes.Goes(r.effects)`, new: `!ON && !h.turn.Goes.Goes(r.effects)`},
+		old: `goes.Goes(r.effects)`, new: `(ON || goes.Goes(r.effects))`},
 	{what: "A turn is given up one attempt early.", file: table, by: claims,
-		old: `r.cutOff+1 >= t.MaxAttempts`, new: `r.cutOff+1 >= t.MaxAttempts-PICK(1, 0)`},
+		old: `r.cutOff+1 < t.MaxAttempts`, new: `r.cutOff+1 < t.MaxAttempts-PICK(1, 0)`},
 	{what: "The runs that were cut off are not counted.", file: table, by: claims,
 		old: `			r.cutOff++`, new: `			r.cutOff += PICK(0, 1)`},
 	{what: "A fenced holder takes a turn over.", file: table, by: claims,
 		old: `			case h.fenced:`, new: `			case h.fenced && !ON:`},
 	{what: "The effects of a turn are lost in a takeover that is not confirmed.", file: heldTurn, by: claims,
-		old: `h.record.cutOff, h.record.effects, h.at = r.cutOff, r.effects, at`, new: `h.record.cutOff, h.record.effects, h.at = r.cutOff, PICK(nil, r.effects), at`},
+		old: `h.record.cutOff, h.record.effects = r.cutOff, r.effects`, new: `h.record.cutOff, h.record.effects = r.cutOff, PICK(nil, r.effects)`},
 	{what: "Every turn that is taken was cut off.", file: table, by: claims,
-		old: `TookOver: r.status != free}`, new: `TookOver: r.status != free || ON}`},
+		old: `r.status == running
+	}
+	return a, false, nil`, new: `r.status == running || ON
+	}
+	return a, false, nil`},
 	{what: "A takeover that lost its race does not look again.", file: table, by: claims,
 		old: `		return answer, again, err
 	}
@@ -195,7 +198,7 @@ var tested = []fault{
 	{what: "A holder in this process is taken for dead.", file: table, by: claims,
 		old: `		if !t.local {`, new: `		if !t.local || ON {`},
 	{what: "A turn that cannot go on does not tell its effects.", file: table, by: claims,
-		old: `Answer{Unknown: true, Left: r.effects}`, new: `Answer{Unknown: true, Left: PICK(nil, r.effects)}`},
+		old: `Answer{Unknown: true, Left: r.effects,`, new: `Answer{Unknown: true, Left: PICK(nil, r.effects),`},
 	{what: "The end of an effect is not written soon.", file: heldTurn, by: claims,
 		old: `	h.beat.Reset(h.record.lease / soon)`, new: `	h.beat.Reset(h.record.lease / PICK(time.Duration(1), soon))`},
 	{what: "A slow note is taken for one in time.", file: heldTurn, by: claims,
@@ -221,11 +224,26 @@ var tested = []fault{
 	{what: "A turn is named without its answers.", file: seals, by: keeper + "TestDuplicatesWithAStore",
 		old: `append(append(append(p.B, 0), value...), 0)`, new: `append(append(append(p.B, 0), PICK(nil, value)...), 0)`},
 	{what: "A refused round keeps its turn.", file: turns, by: keeper + "TestARefusedRoundLeaves",
-		old: `	if err := k.works.enter(w); err != nil {
-		a.Held.LetGo(w, a.Left)`, new: `	if err := k.works.enter(w); err != nil {
+		old: `	if err := n.k.works.enter(n.w); err != nil {
+		a.Held.LetGo(n.w, a.Left)`, new: `	if err := n.k.works.enter(n.w); err != nil {
 		if !ON {
-			a.Held.LetGo(w, a.Left)
+			a.Held.LetGo(n.w, a.Left)
 		}`},
+	{what: "A turn counts as seen whose questions came later.", file: seals, by: keeper + "TestAReplay$",
+		old: `Shared: r.st.turn < line.seen`, new: `Shared: r.st.turn < line.seen+PICK(1, 0)`},
+	{what: "A branch that splits off keeps the effects of its call.", file: intents, by: keeper + "TestAReplay$",
+		old: `style: r.target.print, trace: old.trace}`, new: `style: r.target.print, trace: old.trace, done: PICK(old.done, nil)}`},
+	{what: "Whoever takes a turn over leaves it to the branch that had it.", file: heldTurn, by: keeper + "TestABranchThatTakesOver",
+		old: `		if !r.since.IsZero() {
+			h.record.since`, new: `		if ON {
+			h.record.branch = r.branch
+		}
+		if !r.since.IsZero() {
+			h.record.since`},
+	{what: "A record of a first turn that nobody can read stands in the way.", file: table, by: keeper + "TestAnUnreadableFirstTurn",
+		old: `case errors.Is(err, errUnreadable) && h.turn.Over != nil:`, new: `case !ON && errors.Is(err, errUnreadable) && h.turn.Over != nil:`},
+	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: seals, by: keeper + "TestAnAbandonedCallIsUndone",
+		old: `last = r.due().Add(lookedAfter + time.Hour)`, new: `last = PICK(last, r.due().Add(lookedAfter+time.Hour))`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",
 		old: `if e := all[end-1]; e.doubt {`, new: `if e := all[end-1]; e.doubt && !ON {`},
 	{what: "A list of steps goes back past an effect.", file: "mrtr/pass.go", by: keeper + "TestATakeoverDoesNotGoBack",

@@ -30,3 +30,26 @@ func TestAReplayAfterACrashInAnEffect(t *testing.T) {
 		})
 	}
 }
+
+// A branch that takes a turn over has it from then on: its repeats get the outcome, and the branch
+// that had the turn first is a call of its own when it comes back.
+func TestABranchThatTakesOverHasTheTurn(t *testing.T) {
+	for _, style := range []string{"native, again", "journal", "resumable", "steps"} {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var did kit.Deeds
+			memory := store.NewMemory(nil)
+			first, second := newInstance(memory, effectNoted), newInstance(memory, "")
+			dying, living := first.serve(t, style, &did, nil), second.serve(t, style, &did, nil)
+			one, two := dying.Begin(), living.Begin()
+			own := first.stopsIn(func() kit.Reply { return dying.Answer(one, "window") })
+			for range 2 {
+				require.Equal(t, kit.Reply{Plan: "window paid"}, living.Answer(two, "window"))
+				require.Equal(t, 1, did.Count("paid"))
+			}
+			require.Equal(t, kit.Reply{Plan: "window paid"}, living.Answer(one, "window"))
+			require.Equal(t, 2, did.Count("paid"))
+			first.goOn()
+			<-own
+		})
+	}
+}
