@@ -17,13 +17,11 @@ type instruments struct {
 	duration, effect, waited, asked                                                            metric.Float64Histogram
 	state                                                                                      metric.Int64Histogram
 
-	keys    map[string]bool // that metrics name
-	sets    *sets
-	clients *clients
+	keys map[string]bool // that metrics name
+	sets *sets
 }
 
 func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
-	in.clients = &clients{known: map[string]bool{}}
 	in.sets = &sets{made: map[labels]metric.MeasurementOption{}}
 	in.keys = make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -43,7 +41,7 @@ func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
 		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
 		{&in.abandoned, "mrtr.calls.abandoned", "Calls that ended because their held handler was unwound without an answer, by reason."},
 		{&in.released, "mrtr.frames.released", "Held handlers unwound whose calls go on, by reason."},
-		{&in.first, "mrtr.calls.first", "First requests, and what became of those that others had sent, by client and outcome."},
+		{&in.first, "mrtr.calls.first", "First requests, and what became of those that others had sent, by outcome."},
 	} {
 		if *c.to, err = m.Int64Counter(c.name, metric.WithDescription(c.text)); err != nil {
 			return in, err
@@ -77,7 +75,8 @@ var refusals = map[observe.Kind]string{
 }
 
 // firsts are the events of first requests. Many that joined come from a client that plays whole
-// calls again; many calls that were split, from users who share a principal.
+// calls again; many calls that were split, from users who share a principal. Which client that is
+// stands in the log: nothing that a client sends is a label.
 var firsts = map[observe.Kind]string{
 	observe.RoundStarted: "sent",
 	observe.CallJoined:   "joined",
@@ -103,7 +102,7 @@ func (in *instruments) count(ctx context.Context, e *observe.Event) {
 		in.refusals.Add(ctx, 1, with(label{"mrtr.refused", refused}, label{"mrtr.reason", reasonOf(e)}))
 	}
 	if outcome, ok := firsts[e.Kind]; ok && (e.Kind != observe.RoundStarted || e.Round == 1) {
-		in.first.Add(ctx, 1, with(label{"mrtr.client", in.clients.name(e.Client)}, label{"mrtr.outcome", outcome}))
+		in.first.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))
 	}
 	if outcome, ok := stored[e.Kind]; ok {
 		in.store.Add(ctx, 1, with(label{"mrtr.outcome", outcome}))

@@ -1,7 +1,6 @@
 package otelmrtr
 
 import (
-	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -54,28 +53,4 @@ func (s *sets) of(e *observe.Event, more ...label) metric.MeasurementOption {
 		s.made[l] = option
 	}
 	return option
-}
-
-// clients are the names that metrics have of clients. A client can call itself anything, so only the
-// first ones are told apart.
-type clients struct {
-	mu    sync.Mutex
-	known map[string]bool
-}
-
-const maxClients = 50
-
-// name is the name of a client without its version.
-func (c *clients) name(client string) string {
-	name, _, _ := strings.Cut(client, " ")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.known[name]:
-	case len(c.known) >= maxClients:
-		return "other"
-	default:
-		c.known[name] = true
-	}
-	return name
 }

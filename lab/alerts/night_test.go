@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,8 +70,9 @@ func nightOf(t *testing.T) night {
 	b.send("refund", state, "sure", true)
 	f.weather.Set(nil)
 	state = b.send("refund", "", "", nil).State
+	var failed atomic.Bool
 	f.weather.Set(func(_ context.Context, op fleet.Operation, run, _ func() error) error {
-		if op != fleet.Create { // others of this night ask the store too, whenever their timers say
+		if op != fleet.Create || failed.Swap(true) { // others ask the store too, whenever their timers say
 			return run()
 		}
 		return errors.New("connection refused by db.internal:5432")

@@ -85,7 +85,7 @@ var lines = map[string][]string{
 	"Which effects are in doubt?": {`level=WARN msg="effect in doubt" instance=b .*name=charge .*call=\w+ .*principal=anna .*effect=charge`},
 	"Which were abandoned?":       {`level=WARN msg="call abandoned" instance=c .*name=book .*principal=anna reason="the server is shutting down"`},
 	"Is the store slow?": {
-		`level=WARN msg="store asked" instance=b .*name=refund .*durationMs=6\d\d.* operation=create`,
+		`level=WARN msg="store asked" instance=b .*name=refund .*durationMs=([6-9]\d\d|\d{4,})\b.* operation=create`,
 		`level=WARN msg="tool call refused" instance=b tool=refund .*reason=store_unavailable .*store_error="connection refused by db.internal:5432"`,
 	},
 	"Why were requests refused?": {`level=WARN msg="tool call refused" .*round_end="state refused" .*reason=malformed`},
