@@ -28,7 +28,9 @@ func TestDoubtAfterAFailureOutlivesItsRound(t *testing.T) {
 			_, _ = mrtr.Once(s.Ctx, s.Call, "mail", func(context.Context, string) (string, error) {
 				runs++
 				return "", outcomes[min(runs, 2)-1]
-			})
+			}, &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) {
+				return "", false, errors.New("the post office is closed")
+			}})
 		}
 		return kit.Out{Plan: "done"}, nil
 	}))

@@ -83,6 +83,12 @@ var Contracts = map[string]Contract{
 		two := g.Plays("double") // it has seen the first turn
 		require.NotEqual(inn, g.Books(g.Answer(two, "yes")), g.Books(g.Answer(one, "yes")))
 	}, Did: "2/2/2"},
+	"a window that caught up, and goes on after the first": {Play: func(inn *Inn) {
+		g := ann(inn)
+		one := g.Answer(g.Begin(), "double")
+		two := g.Plays("double")
+		require.NotEqual(inn, g.Books(g.Answer(one, "yes")), g.Books(g.Answer(two, "yes")))
+	}, Did: "2/2/2"},
 	"an answer is corrected in a replay": {Play: func(inn *Inn) {
 		g := ann(inn)
 		g.resumes("double")
