@@ -31,15 +31,15 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 505},
 	{"options/contract", 860, 665},
-	{"options/replay", 445, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 15_900, 15_200},
-	{"mrtr/internal/kit", 850, 0}, // of the engine's tests
+	{"options/replay", 450, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 15_900, 15_225},
+	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
 	{"sse", 960, 805},
 	sized("store", 2725),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
-	{"otelmrtr", 690, 565},
+	{"otelmrtr", 665, 565},
 	{"tasks", 2205, 3060},
 	{"serve", 515, 725},
 	{"relay", 250, 360},
@@ -51,14 +51,14 @@ var rooms = []room{
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
 	{"prove", 14_665, 5770},
-	{"lab", 8925, 9980},
+	{"lab", 8925, 10_000},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
 	code  = 77_350
-	tests = 57_650
+	tests = 57_700
 	files = 970
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 607
