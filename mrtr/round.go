@@ -114,6 +114,9 @@ func (r *round) keep(ctx context.Context) Outcome {
 			r.ends = endOf(ctx)
 			r.over, ctx = r.ends, context.WithoutCancel(ctx)
 		default:
+			if r.entered { // its questions go to nobody
+				r.leave(false)
+			}
 			return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
 		}
 	}

@@ -1,11 +1,13 @@
 package durable_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -50,6 +52,32 @@ func TestABranchThatTakesOverHasTheTurn(t *testing.T) {
 			require.Equal(t, 2, did.Count("paid"))
 			first.goOn()
 			<-own
+		})
+	}
+}
+
+// A first round that ran, and whose questions the store did not take, holds no handler: nobody has
+// the state that would answer it, and a drain would wait for that.
+func TestAFirstRoundThatIsNotKeptHoldsNothing(t *testing.T) {
+	for _, style := range []string{"coroutine", "resumable"} {
+		t.Run(style, func(t *testing.T) {
+			records := newHookedStore()
+			records.scope = store.Machine
+			down := true
+			records.on(func(op operation) error {
+				if down && op.name == "create" {
+					return errors.New("the store is down")
+				}
+				return op.Err()
+			})
+			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)})
+			tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				return kit.Out{Plan: kit.Ask(s, kit.Text("seat"))}, nil
+			})[style], "")
+			kit.Code(t, tool.Begin().Err, -31001)
+			require.Zero(t, rt.Stats().Held)
+			down = false
+			require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(tool.Begin(), "window"))
 		})
 	}
 }
