@@ -276,7 +276,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
-		case errors.Is(err, errUnreadable) && h.turn.Over != nil: // nobody can join that call any more
+		case errors.Is(err, errUnreadable) && h.turn.Over != nil && !h.fenced: // nobody can join that call any more
 			return t.takeOver(ctx, h, &record{status: done}, at)
 		case errors.Is(err, errUnreadable) && h.turn.Call != "":
 			return answer, false, nil // it had the same key, and its end is not known
@@ -293,6 +293,8 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			if h.turn.Over != nil {
 				if over, err := h.turn.Over(ctx, r.result); err != nil {
 					return answer, false, err
+				} else if over && h.fenced { // it would begin another call
+					return answer, false, ErrInFlight
 				} else if over {
 					return t.takeOver(ctx, h, &r, at)
 				}
