@@ -232,7 +232,7 @@ func (k *Keeper) look(look func(ctx context.Context, outcome []byte) (done bool)
 	due, _ := k.turns.Overdue(k.life, lookAt+more)
 	for _, turn := range due {
 		if look(k.life, turn.Result) {
-			k.turns.Settle(k.life, turn, time.Now().Add(24*time.Hour))
+			k.turns.Settle(k.life, turn)
 		} else {
 			others++
 		}

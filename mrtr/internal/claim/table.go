@@ -400,8 +400,9 @@ type Overdue struct {
 }
 
 // Settle has a record not found by Overdue any more. If that fails it is found again.
-func (t *Table) Settle(ctx context.Context, o Overdue, expires time.Time) {
-	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: expires}, at: o.at, record: o.record}
+func (t *Table) Settle(ctx context.Context, o Overdue) {
+	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: o.record.lives}, at: o.at, record: o.record}
+	h.record.due = time.Time{}
 	_ = h.update(ctx)
 }
 
@@ -410,7 +411,11 @@ func (t *Table) Settle(ctx context.Context, o Overdue, expires time.Time) {
 func (t *Table) Extend(ctx context.Context, key store.Key, expires time.Time) error {
 	r, at, err := t.look(ctx, key)
 	if err == nil && r.status == done {
+		if r.lives.After(expires) {
+			expires = r.lives
+		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at, record: r}
+		h.record.lives = expires
 		err = h.update(ctx)
 	}
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
