@@ -85,6 +85,13 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.books(tool, tool.Begin())
 			pass()
 		}, first},
+		"the call is begun anew before anybody looks": {func(d *desk) {
+			tool := d.opens()
+			tool.Begin()
+			time.Sleep(deskTTL + statecodec.DefaultSkew + time.Second)
+			d.books(tool, tool.Begin())
+			pass()
+		}, first},
 		"its instance has died": {func(d *desk) {
 			d.opens()
 			dies := d.opens()

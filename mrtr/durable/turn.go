@@ -145,7 +145,7 @@ func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p pr
 			p.over = true
 			return p, nil
 		}
-		p.until = next.Until
+		p.until, p.waits = next.Until, next.Waits
 		standing, outcome, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: next.Turn}, t.Handler)
 		switch {
 		case err != nil:
@@ -164,14 +164,19 @@ func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p pr
 type progress struct {
 	seen  int // turns that had their questions
 	until time.Time
+	waits bool   // its states still open
 	last  []byte // outcome
 	over  bool
 }
 
-// isOver reports whether the call is over that began with an equal request.
+// isOver reports whether the call is over that began with an equal request. One whose user never
+// answered is looked after now: nobody will find its record.
 func (n *notes) isOver(ctx context.Context, result json.RawMessage) (bool, error) {
 	p, err := n.k.progress(ctx, n.t, result)
 	n.joins = p
+	if err == nil && p.over && p.seen == 0 && !p.waits {
+		n.k.looker()(n.k.life, result)
+	}
 	return p.over, err
 }
 
