@@ -260,6 +260,10 @@ func (r *round) join(o *Outcome) error {
 		return err
 	}
 	own, line := r.st.lineage(), of.st.lineage()
+	if o.Joins.Late { // no answer to these questions would be taken
+		*o = Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
+		return nil
+	}
 	switch {
 	case r.intent == nil:
 		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
