@@ -273,6 +273,13 @@ func (r *round) join(o *Outcome) error {
 	default:
 		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
 	}
+	for i := range of.st.pending {
+		p := &of.st.pending[i]
+		if _, err := r.gate(p.spec); err != nil && !p.settled() { // it was another client that could be asked
+			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
+			return nil
+		}
+	}
 	of.st.line = &line
 	o.Token, err = of.sealAsIs()
 	o.asks = of.st.pending
