@@ -363,7 +363,7 @@ func (h *Held) disowned(ctx context.Context, d *disowner) bool {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
 	case err != nil, at < base: // Get lags behind
 		return false
-	case own && r.status == free:
+	case own && r.status != running: // it holds nothing, and others may go by its result
 	case own, at == base: // nothing else that is on its way can replace the next one
 		holder := h.record.holder
 		h.record, h.at = r.freed(), at
