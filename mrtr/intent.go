@@ -260,6 +260,10 @@ func (r *round) join(o *Outcome) error {
 		return err
 	}
 	own, line := r.st.lineage(), of.st.lineage()
+	if o.Joins.Late { // no answer to these questions would be taken
+		*o = Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
+		return nil
+	}
 	switch {
 	case r.intent == nil:
 		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
@@ -268,6 +272,13 @@ func (r *round) join(o *Outcome) error {
 		fallthrough
 	default:
 		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
+	}
+	for i := range of.st.pending {
+		p := &of.st.pending[i]
+		if _, err := r.gate(p.spec); err != nil && !p.settled() { // it was another client that could be asked
+			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
+			return nil
+		}
 	}
 	of.st.line = &line
 	o.Token, err = of.sealAsIs()

@@ -156,10 +156,12 @@ type Outcome struct {
 type Due struct{ At, Until time.Time }
 
 // Joins is where a call stands that a first request joins: Seen turns had their questions, and its
-// states open Until then. For a later request it says nothing.
+// states open Until then, or nobody answered and it is too Late. For a later request it says
+// nothing.
 type Joins struct {
 	Seen  int
 	Until time.Time
+	Late  bool
 }
 
 // Extend names records that have to live until a time.

@@ -85,6 +85,13 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.books(tool, tool.Begin())
 			pass()
 		}, first},
+		"the call is begun anew before anybody looks": {func(d *desk) {
+			tool := d.opens()
+			tool.Begin()
+			time.Sleep(deskTTL + statecodec.DefaultSkew + time.Second)
+			d.books(tool, tool.Begin())
+			pass()
+		}, first},
 		"its instance has died": {func(d *desk) {
 			d.opens()
 			dies := d.opens()
@@ -144,6 +151,54 @@ func TestACallThatWasSplitOffIsUndoneByItself(t *testing.T) {
 			time.Sleep(2 * statecodec.DefaultTTL)
 			require.Len(t, un.all(), 2, "of the call that nobody ended")
 			require.Equal(t, "2/2/1", inn.Did())
+		})
+	}
+}
+
+// A user takes so long that the earlier records have to live longer, and leaves then.
+func TestACallIsUndoneThatTookLongBefore(t *testing.T) {
+	for _, style := range []string{"native", "journal", "resumable"} {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var did kit.Deeds
+			var un undone
+			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)})
+			tool := &kit.Trip{Handler: mrtr.Tool(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Once(s, "reserve", did.Do("reserve"))
+				for _, key := range []string{"q", "r", "s"} {
+					kit.Ask(s, kit.Text(key))
+				}
+				return kit.Out{}, nil
+			})[style].OnStop(un.of("reserve")), &mrtr.HandlerOptions{Name: "trip"})}
+			asked := tool.Begin()
+			for range 2 {
+				time.Sleep(statecodec.DefaultTTL - time.Second)
+				asked = tool.Answer(asked, "x")
+				require.NoError(t, asked.Err)
+			}
+			time.Sleep(2 * statecodec.DefaultTTL)
+			require.Equal(t, []string{"reserve: abandoned"}, un.all())
+		})
+	}
+}
+
+// The end of a call with a key is remembered for a day, also where somebody had to look whether it
+// was abandoned.
+func TestACallThatWasLookedAfterIsRemembered(t *testing.T) {
+	for _, style := range []string{"native", "journal", "resumable", "steps"} {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var un undone
+			inn := replay.New(t, style, alike(1), nil, un.of("draft"), un.of("hold"))
+			g := &replay.Guest{Inn: inn, Key: "1"}
+			const slow = statecodec.DefaultTTL - 2*time.Minute
+			room := g.Begin()
+			time.Sleep(slow)
+			sure := g.Answer(room, "double")
+			time.Sleep(slow)
+			receipt := g.Books(g.Answer(sure, "yes"))
+			time.Sleep(23*time.Hour + 55*time.Minute)
+			require.Equal(t, receipt, g.Books(g.Begin()))
+			require.Equal(t, "1/1/1", inn.Did())
+			require.Empty(t, un.all())
 		})
 	}
 }

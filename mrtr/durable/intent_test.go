@@ -205,3 +205,19 @@ func TestAnUnreadableFirstTurn(t *testing.T) {
 		require.Equal(t, "2/1/1", inn.Did())
 	}
 }
+
+// A client that cannot be asked is not asked what another one was.
+func TestAClientThatCannotBeAskedJoinsNoCall(t *testing.T) {
+	for style := range bookings(nil, nil) {
+		kit.InBubble(t, style, func(t *testing.T) {
+			d := &desk{t: t, records: kit.Shared{Memory: store.NewMemory(nil)}, style: style}
+			tool := d.opens()
+			asked := tool.Begin()
+			mute := *tool
+			mute.Mute = true
+			kit.Code(t, mute.Begin().Err, -32021)
+			require.Equal(t, 1, d.did.Count("reserve"))
+			d.books(tool, asked)
+		})
+	}
+}

@@ -88,10 +88,11 @@ type Keeper struct {
 	listener mrtr.Listener
 	works    works
 
-	mu    sync.Mutex
-	looks *time.Timer // for outcomes that are due; nil where no handler needs that
-	life  context.Context
-	stop  context.CancelFunc
+	mu        sync.Mutex
+	looks     *time.Timer // for outcomes that are due; nil where no handler needs that
+	lookAfter func(ctx context.Context, outcome []byte) (done bool)
+	life      context.Context
+	stop      context.CancelFunc
 }
 
 // In keeps rounds in a store, for [mrtr.Options]. What is wrong with the options is an error of
@@ -214,25 +215,39 @@ const (
 // Overdue implements [mrtr.Keeper]. It needs a [store.Scheduler].
 func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) {
 	if k.turns.Scheduler != nil {
-		k.lookLater(look, 0)
+		k.mu.Lock()
+		k.lookAfter = look
+		k.mu.Unlock()
+		k.lookLater(0)
 	}
 }
 
 // lookLater looks in a while. What others have to look after stands in the way of the rest, so it
 // reads so many more.
-func (k *Keeper) lookLater(look func(ctx context.Context, outcome []byte) (done bool), others int) {
+func (k *Keeper) lookLater(others int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.life.Err() == nil {
-		k.looks = time.AfterFunc(lookEvery, func() { k.lookLater(look, k.look(look, others)) })
+		k.looks = time.AfterFunc(lookEvery, func() { k.lookLater(k.look(others)) })
 	}
 }
 
-func (k *Keeper) look(look func(ctx context.Context, outcome []byte) (done bool), more int) (others int) {
+// looker looks after an outcome. Where nobody has anything to undo, it does nothing.
+func (k *Keeper) looker() func(ctx context.Context, outcome []byte) (done bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lookAfter == nil {
+		return func(context.Context, []byte) bool { return true }
+	}
+	return k.lookAfter
+}
+
+func (k *Keeper) look(more int) (others int) {
+	look := k.looker()
 	due, _ := k.turns.Overdue(k.life, lookAt+more)
 	for _, turn := range due {
 		if look(k.life, turn.Result) {
-			k.turns.Settle(k.life, turn, time.Now().Add(24*time.Hour))
+			k.turns.Settle(k.life, turn)
 		} else {
 			others++
 		}

@@ -153,8 +153,11 @@ func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p pr
 		case standing == claim.Done:
 			result = outcome
 			continue
-		case standing == claim.Lost, standing == claim.Unclaimed && !(next.Waits && t.First.Held(result)):
-			p.over = true
+		case standing == claim.Lost:
+			p.over, p.lost = true, true
+		case standing == claim.Unclaimed:
+			p.late = !next.Waits
+			p.over = p.late || !t.First.Held(result)
 		}
 		return p, nil
 	}
@@ -166,12 +169,18 @@ type progress struct {
 	until time.Time
 	last  []byte // outcome
 	over  bool
+	late  bool // because its user never answered
+	lost  bool // because its last turn was cut off
 }
 
-// isOver reports whether the call is over that began with an equal request.
+// isOver reports whether the call is over that began with an equal request. One whose user never
+// answered is looked after now: nobody will find its record.
 func (n *notes) isOver(ctx context.Context, result json.RawMessage) (bool, error) {
 	p, err := n.k.progress(ctx, n.t, result)
 	n.joins = p
+	if err == nil && p.seen == 0 && p.late {
+		n.k.looker()(n.k.life, result)
+	}
 	return p.over, err
 }
 
@@ -252,10 +261,13 @@ func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
 		}
 	}
 	o := n.t.Handler.Read(a.Result)
-	if p.over {
+	switch {
+	case p.lost:
+		o = n.t.Handler.Cut(nil)
+	case p.over:
 		o = n.t.Handler.Read(p.last)
 	}
-	o.Repeated, o.Joins = true, &mrtr.Joins{Seen: p.seen, Until: p.until}
+	o.Repeated, o.Joins = true, &mrtr.Joins{Seen: p.seen, Until: p.until, Late: p.late}
 	n.k.tell(n.w, n.t, mrtr.Entry{Kind: Joined, Key: a.Call, Err: o.Err})
 	return o, nil
 }

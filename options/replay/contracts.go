@@ -141,6 +141,13 @@ var Contracts = map[string]Contract{
 		time.Sleep(24 * time.Hour)
 		require.Equal(inn, one, g.Books(g.Begin()))
 	}, Did: "1/1/1", Waits: true},
+	"a key, and a user who comes too late": {Play: func(inn *Inn) {
+		g := ann(inn)
+		g.Key = "1"
+		g.Begin()
+		time.Sleep(2 * statecodec.DefaultTTL)
+		inn.ended(g.Begin().Err, mrtr.Abandoned)
+	}, Did: "1/0/0", Waits: true},
 	"a key with other arguments, or other answers": {Play: func(inn *Inn) {
 		g := ann(inn)
 		g.Key = "1"

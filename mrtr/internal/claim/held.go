@@ -23,7 +23,6 @@ type Held struct {
 	unsure bool           // a later write may have been done, or may yet be
 	fenced bool           // another request holds the turn
 	ended  bool
-	due    time.Time // for Table.Overdue; zero for a turn that nobody has to look after
 	beat   *time.Timer
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.
@@ -115,10 +114,10 @@ var errTooSlow = errors.New("the store took longer for a write than half of the 
 func (h *Held) Due(at, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.due = at
 	if until.After(h.turn.Expires) {
 		h.turn.Expires = until
 	}
+	h.record.due, h.record.lives = at, h.turn.Expires
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
@@ -189,8 +188,8 @@ func (h *Held) update(ctx context.Context) error {
 		return err
 	}
 	var at store.Revision
-	if scheduler := h.table.Scheduler; scheduler != nil && h.ended && !h.due.IsZero() {
-		at, err = scheduler.Schedule(ctx, h.turn.Key, h.at, value, ttl, h.due)
+	if scheduler := h.table.Scheduler; scheduler != nil && h.record.status == done && !h.record.due.IsZero() {
+		at, err = scheduler.Schedule(ctx, h.turn.Key, h.at, value, ttl, h.record.due)
 	} else {
 		at, err = h.table.Store.Update(ctx, h.turn.Key, h.at, value, ttl)
 	}
@@ -364,7 +363,7 @@ func (h *Held) disowned(ctx context.Context, d *disowner) bool {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
 	case err != nil, at < base: // Get lags behind
 		return false
-	case own && r.status == free:
+	case own && r.status != running: // it holds nothing, and others may go by its result
 	case own, at == base: // nothing else that is on its way can replace the next one
 		holder := h.record.holder
 		h.record, h.at = r.freed(), at

@@ -2,6 +2,7 @@ package claim_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -157,10 +158,24 @@ func TestAFirstClaimThatComesLateIsDisowned(t *testing.T) {
 	})
 }
 
-// lateFirst makes its first record a moment later, if none was made meanwhile.
+// Questions whose record arrived unheard stay: others may have joined the call by them.
+func TestQuestionsThatNobodyConfirmedStay(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, _ *claim.Table, turn claim.Turn) {
+		turn.Call, turn.Result = "call", json.RawMessage(`"questions"`)
+		_, err := newTable(t, &lateFirst{deafStore: s, unheard: true}).Take(t.Context(), turn)
+		require.ErrorIs(t, err, errSilence)
+		time.Sleep(5 * time.Second)
+		answer, err := newTable(t, s).Take(t.Context(), turn)
+		require.NoError(t, err)
+		require.Nil(t, answer.Held)
+		require.JSONEq(t, string(turn.Result), string(answer.Result))
+	})
+}
+
+// lateFirst makes its first record a moment later, if none was made meanwhile, or unheard at once.
 type lateFirst struct {
 	*deafStore
-	made bool
+	made, unheard bool
 }
 
 func (s *lateFirst) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
@@ -168,6 +183,10 @@ func (s *lateFirst) Create(ctx context.Context, key store.Key, value []byte, ttl
 		return s.deafStore.Create(ctx, key, value, ttl)
 	}
 	s.made = true
+	if s.unheard {
+		_, _ = s.deafStore.Create(ctx, key, value, ttl)
+		return 0, errSilence
+	}
 	value = append([]byte(nil), value...)
 	time.AfterFunc(100*time.Millisecond, func() { _, _ = s.Memory.Create(context.Background(), key, value, ttl) })
 	return 0, errSilence

@@ -41,6 +41,8 @@ type record struct {
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
 	branch      string          // of the call that claimed it
 	call        string          // of a first turn: the id that its effects are under
+	due         time.Time       // for Table.Overdue; zero for a turn that nobody has to look after
+	lives       time.Time       // until then, where it is due
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -59,6 +61,10 @@ func (r *record) appendTo(b []byte) []byte {
 	w.Raw("result", r.result)
 	w.Text("branch", r.branch)
 	w.Text("call", r.call)
+	if !r.due.IsZero() {
+		w.Number("due", int(r.due.UnixMilli()))
+		w.Number("lives", int(r.lives.UnixMilli()))
+	}
 	return w.End()
 }
 
@@ -77,6 +83,9 @@ func readRecord(b []byte) (r record, _ error) {
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
 	r.branch, r.call = in.Text("branch"), in.Text("call")
+	if due := in.Number("due"); due != 0 {
+		r.due, r.lives = time.UnixMilli(int64(due)), time.UnixMilli(int64(in.Number("lives")))
+	}
 	if format != recordFormat || !in.End() {
 		return record{}, errOtherRelease
 	}

@@ -276,7 +276,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			return answer, true, nil
-		case errors.Is(err, errUnreadable) && h.turn.Over != nil: // nobody can join that call any more
+		case errors.Is(err, errUnreadable) && h.turn.Over != nil && !h.fenced: // nobody can join that call any more
 			return t.takeOver(ctx, h, &record{status: done}, at)
 		case errors.Is(err, errUnreadable) && h.turn.Call != "":
 			return answer, false, nil // it had the same key, and its end is not known
@@ -293,6 +293,8 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			if h.turn.Over != nil {
 				if over, err := h.turn.Over(ctx, r.result); err != nil {
 					return answer, false, err
+				} else if over && h.fenced { // it would begin another call
+					return answer, false, ErrInFlight
 				} else if over {
 					return t.takeOver(ctx, h, &r, at)
 				}
@@ -398,8 +400,9 @@ type Overdue struct {
 }
 
 // Settle has a record not found by Overdue any more. If that fails it is found again.
-func (t *Table) Settle(ctx context.Context, o Overdue, expires time.Time) {
-	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: expires}, at: o.at, record: o.record}
+func (t *Table) Settle(ctx context.Context, o Overdue) {
+	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: o.record.lives}, at: o.at, record: o.record}
+	h.record.due = time.Time{}
 	_ = h.update(ctx)
 }
 
@@ -408,7 +411,11 @@ func (t *Table) Settle(ctx context.Context, o Overdue, expires time.Time) {
 func (t *Table) Extend(ctx context.Context, key store.Key, expires time.Time) error {
 	r, at, err := t.look(ctx, key)
 	if err == nil && r.status == done {
+		if r.lives.After(expires) {
+			expires = r.lives
+		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at, record: r}
+		h.record.lives = expires
 		err = h.update(ctx)
 	}
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {

@@ -159,6 +159,22 @@ func TestAFencedRequestTakesNothingOver(t *testing.T) {
 	})
 }
 
+// A holder that lost its first turn claims nothing when the call is over meanwhile.
+func TestAFencedRequestBeginsNoCall(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		turn.Call, turn.Over = "call", func(context.Context, json.RawMessage) (bool, error) { return true, nil }
+		died(t, s, turn)
+		require.NoError(t, takes(t, table, turn).Finish(t.Context(), json.RawMessage(`"end"`)))
+		before, _ := s.written()
+		answer, err := table.Follow(t.Context(), turn)
+		require.ErrorIs(t, err, claim.ErrInFlight)
+		require.Nil(t, answer.Held)
+		time.Sleep(time.Second)
+		now, _ := s.written()
+		require.Equal(t, before, now)
+	})
+}
+
 func takes(t *testing.T, table *claim.Table, turn claim.Turn) *claim.Held {
 	t.Helper()
 	answer, err := table.Take(t.Context(), turn)
