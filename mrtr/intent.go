@@ -32,7 +32,8 @@ const (
 	// SameNone makes each first request a call of its own, whatever key it has.
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
-	// its first answer. A caller is known by the principal, or has the connection to itself.
+	// its first answer. One that comes later catches up with the call by the same answers. A
+	// caller is known by the principal, or has the connection to itself.
 	SameWaiting
 )
 

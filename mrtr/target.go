@@ -33,7 +33,8 @@ type HandlerOptions struct {
 	// kind and default of a question matter here. A question that goes on without an answer is
 	// a mistake here.
 	Needs []AnyQuestion
-	// Name is that of the tool, for [Runtime.HideUnaskable]. [Add] knows it.
+	// Name is that of the tool: an instance that has not been called yet finds it by that, to hide
+	// it ([Runtime.HideUnaskable]) or to undo its abandoned calls. [Add] knows it.
 	Name string
 	// Audience names the server, or servers, that this handler belongs to, where one Runtime
 	// has several handlers under one name: a state sealed by one of them opens for those of the
