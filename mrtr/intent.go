@@ -53,8 +53,8 @@ func KeyFromClient(ctx context.Context, req mcp.Request) string {
 }
 
 // MetaKey takes the key of a call from a member of _meta, for Options.SameKey: the first of those
-// named that is a text. [KeyFromClient] comes before it. Name only members that differ for any two
-// calls which both are meant: code that runs inside one tool use may call a tool twice.
+// named that is a text. [KeyFromClient] comes before it. Name only members that differ between any
+// two calls that are both meant: code that runs inside one tool use may call a tool twice.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
 		if key := KeyFromClient(ctx, req); key != "" {

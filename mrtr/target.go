@@ -43,7 +43,7 @@ type HandlerOptions struct {
 	// StateTTL is how long a state of this handler opens, and so how long its user has to
 	// answer; statecodec.Options.TTL if zero. The state of a task opens as long as any other.
 	StateTTL time.Duration
-	// Unstored serves the calls of this handler as without a [Keeper].
+	// Unstored serves the calls of this handler as if there were no [Keeper].
 	Unstored bool
 	// Same decides which first requests mean one call, and SameKey names the call that a
 	// client's key stands for; those of the Options if zero.
