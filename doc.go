@@ -18,11 +18,12 @@
 //
 // # The packages
 //
-//   - [github.com/mrtr-go/sdk/mrtr] is the engine. A handler is written in
-//     one of several styles and registered with go-sdk's own AddTool;
-//     prompts and resources ask in the same way. Start there.
-//   - [github.com/mrtr-go/sdk/store] remembers rounds, so that a repeated request
-//     runs nothing.
+//   - [github.com/mrtr-go/sdk/mrtr] is the engine, with the style of guards. Prompts and
+//     resources ask in the same way as tools. Start there. The packages steps, given and
+//     linear beside it have the other styles.
+//   - [github.com/mrtr-go/sdk/mrtr/durable] keeps rounds in a
+//     [github.com/mrtr-go/sdk/store], so that a repeated request runs nothing.
+//   - [github.com/mrtr-go/sdk/serve] serves all of it over HTTP in one call.
 //   - [github.com/mrtr-go/sdk/statecodec] seals the request state. Its
 //     format is in SPEC.md, with test vectors.
 //   - [github.com/mrtr-go/sdk/sse] asks legacy clients over their session,
@@ -41,7 +42,7 @@
 //   - [github.com/mrtr-go/sdk/options] is one weather tool in every style,
 //     to read and to compare.
 //
-// The command cmd/weather-demo shows all of it; in a checkout:
+// The command cmd/weather-demo shows what happens between client and server; in a clone:
 //
 //	go run ./cmd/weather-demo
 package sdk

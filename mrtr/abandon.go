@@ -76,7 +76,7 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte) (done bool)
 	_, err = rt.keeper.Keep(ctx, r.turn(why), func(ctx context.Context, n Notes) Outcome {
 		r.st.round++
 		ctx = r.began(ctx)
-		r.locked(func() { r.hear(Entry{Kind: GaveUp}) })
+		r.locked(func() { r.hear(Entry{Kind: GaveUp, Reason: "no answer came in time"}) })
 		o := r.run(ctx, n, why)
 		r.endedWith(ctx, o)
 		return o

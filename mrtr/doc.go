@@ -2,7 +2,7 @@
 // something, on the official go-sdk. Since revision 2026-07-28 of the Model Context
 // Protocol a server can't call its client back. A handler that needs an answer returns
 // its questions and a state, and the client makes the same request again, with the
-// answers and the state.
+// answers and the state. Each of these requests is a round of the call.
 //
 //	units := mrtr.Choose("units", "Which units?", mrtr.Choices("metric", "imperial")...)
 //	handler := func(ctx context.Context, c *mrtr.Call, in In) (*mrtr.IncompleteResult, Out, error) {
@@ -27,7 +27,8 @@
 //   - [Answer] reads its answer, and [Need] asks where there is none.
 //   - [Once] guards an effect that must not happen twice, such as a payment.
 //   - [Style.OnStop] undoes it if the call ends without completing.
-//   - With Options.Durable each round runs once, however often its request arrives.
+//   - With Options.Durable each round runs once, however often its request arrives, and a client
+//     that plays the whole call again has each effect once ([SameWaiting]).
 //
 // # Questions
 //

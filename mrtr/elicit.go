@@ -148,7 +148,7 @@ func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 
 // ElicitURL asks the user to visit an address, for data that must not pass through
 // the client, such as credentials. An accept means that the user agreed to go
-// there, not that they are done: [Visits] tell when they are.
+// there, not that they are done: package visit hears when they are.
 func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}

@@ -242,7 +242,8 @@ func (e *refusal) ToolErrorType() string   { return e.kind }
 func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
-// A KeptBack refuses a round that a [Keeper] does not run now. It is sent as its JSON-RPC error.
+// KeptBack is the error with which a [Keeper] refuses a round that it does not run now. The client
+// gets the JSON-RPC error.
 func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
 	return &keptBack{wire, why, cause}
 }

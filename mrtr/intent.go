@@ -32,7 +32,8 @@ const (
 	// SameNone makes each first request a call of its own, whatever key it has.
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
-	// its first answer. A caller is known by the principal, or has the connection to itself.
+	// its first answer. One that comes later catches up with the call by the same answers. A
+	// caller is known by the principal, or has the connection to itself.
 	SameWaiting
 )
 
@@ -52,8 +53,8 @@ func KeyFromClient(ctx context.Context, req mcp.Request) string {
 }
 
 // MetaKey takes the key of a call from a member of _meta, for Options.SameKey: the first of those
-// named that is a text. [KeyFromClient] comes before it. Name only members that differ for any two
-// calls which both are meant: code that runs inside one tool use may call a tool twice.
+// named that is a text. [KeyFromClient] comes before it. Name only members that differ between any
+// two calls that are both meant: code that runs inside one tool use may call a tool twice.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
 		if key := KeyFromClient(ctx, req); key != "" {

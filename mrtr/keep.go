@@ -15,8 +15,8 @@ import (
 // A Keeper decides whether a round runs, and keeps what it came to: a request that arrives
 // again gets the outcome of the first. Without one, every request runs its round.
 type Keeper interface {
-	// Begin is the mark that the states of a call have to carry for the Keeper; "" for a call
-	// that is not kept.
+	// Begin is the mark that the states of a call have to carry for the Keeper, so that it knows
+	// what it has forgotten since; "" for a call that is not kept.
 	Begin(ctx context.Context) (mark string, _ error)
 	// Keep runs a turn, or returns the outcome of an earlier run. A cause that [EndsCall]
 	// reaches a round that runs, however far the Keeper has cut it loose from its request.
@@ -40,7 +40,7 @@ type Turn struct {
 	Noted       bool          // the round writes its effects down from the start
 	Since       time.Time     // when the answers came, where that decides about one of them
 	Handler     Recorder
-	Branch      string // names the states of the call that this request has one of
+	Branch      string // the states that came from one first request have the same
 	Shared      bool   // its questions had gone out when the branch began
 	First       *First // of a turn with which its call begins; nil for any other
 }
@@ -152,7 +152,8 @@ type Outcome struct {
 	call  json.RawMessage // the request of Token, for whoever looks after an outcome that is due
 }
 
-// Due is when nobody can go on with a call any more, and until when somebody looks for that.
+// Due is when nobody can go on with a call any more, and until when an instance looks after what
+// it left.
 type Due struct{ At, Until time.Time }
 
 // Joins is where a call stands that a first request joins: Seen turns had their questions, and its

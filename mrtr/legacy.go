@@ -203,11 +203,11 @@ func (rt *Runtime) narrowed(client era.Client, req mcp.Request, session *mcp.Ser
 	return client, safeError(err)
 }
 
-// HideUnaskable leaves out of each tools/list the tools that its client could not use: those
-// with a [HandlerOptions] Name whose every call asks what this client cannot be asked, and
-// has no default to go on with. [HandlerOptions] Needs say so, and so does [AskQuestion]. The
-// observer gets a [ToolHidden] for each of them. Any other tool is listed, and so is one of
-// several under a name that can be used.
+// HideUnaskable leaves out of each tools/list the tools that its client could not use. Every
+// call of such a tool asks what this client cannot be asked, and has no default to go on with:
+// [HandlerOptions] Needs say so, or its style does, as steps.Always and given.Always have it.
+// The tool needs a name, from [Add] or in HandlerOptions. The [Listener] hears of each as
+// [Hidden]. Any other tool is listed, and so is one of several under a name that can be used.
 //
 // A hidden tool is not removed: a client that calls it gets the error that it would get
 // without this. Pages keep their cursors, and may be shorter than the others. The list says

@@ -28,7 +28,7 @@ type Question[T any] struct {
 	err   error
 }
 
-// AnyQuestion is a [Question] of any type, as [Need] and [AskAll] take it.
+// AnyQuestion is a [Question] of any type, as [Need] and linear.AskAll take it.
 type AnyQuestion interface {
 	// Key names the answer in the state and on the wire, "" for [Known].
 	Key() string
@@ -102,9 +102,9 @@ func (q Question[T]) Default(v T) Question[T] {
 }
 
 // Prefill shows v to the user as the form's content, to be accepted or changed. It is
-// no answer until the user accepts it. Parts of v that are zero stay empty. The
-// question of [Journal] code is the same each time it is asked: put a v that may
-// change into [Once].
+// no answer until the user accepts it. Parts of v that are zero stay empty. A handler
+// that is run again asks the same question each time: put a v that may change into
+// [Once].
 func (q Question[T]) Prefill(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.kind != formKind || s.confirms || readsOutcome[T]() {

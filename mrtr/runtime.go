@@ -93,7 +93,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// TokenFor bounds the token of size bytes from above.
+// TokenFor is more than the length of the token that size bytes are sealed into.
 func TokenFor(size int) int {
 	const overhead = 1 << 10 // more than sealing adds, beside base64
 	return (size+2)/3*4 + overhead

@@ -33,7 +33,8 @@ type HandlerOptions struct {
 	// kind and default of a question matter here. A question that goes on without an answer is
 	// a mistake here.
 	Needs []AnyQuestion
-	// Name is that of the tool, for [Runtime.HideUnaskable]. [Add] knows it.
+	// Name is that of the tool: an instance that has not been called yet finds it by that, to hide
+	// it ([Runtime.HideUnaskable]) or to undo its abandoned calls. [Add] knows it.
 	Name string
 	// Audience names the server, or servers, that this handler belongs to, where one Runtime
 	// has several handlers under one name: a state sealed by one of them opens for those of the
@@ -42,7 +43,7 @@ type HandlerOptions struct {
 	// StateTTL is how long a state of this handler opens, and so how long its user has to
 	// answer; statecodec.Options.TTL if zero. The state of a task opens as long as any other.
 	StateTTL time.Duration
-	// Unstored serves the calls of this handler as without a [Keeper].
+	// Unstored serves the calls of this handler as if there were no [Keeper].
 	Unstored bool
 	// Same decides which first requests mean one call, and SameKey names the call that a
 	// client's key stands for; those of the Options if zero.

@@ -178,7 +178,7 @@ type complete[Out any] struct {
 
 // asks are the questions of a call that is not complete.
 type asks struct {
-	requests mcp.InputRequestMap // never nil: an empty map only carries state
+	requests mcp.InputRequestMap // nil where the call is complete
 	token    string
 	until    map[string]time.Time // of the questions that have a deadline
 }

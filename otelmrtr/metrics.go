@@ -39,7 +39,7 @@ func newInstruments(m metric.Meter, keys []string) (in instruments, err error) {
 		{&in.door, "mrtr.door.refusals", "Requests that a transport refused, by reason."},
 		{&in.store, "mrtr.store.rounds", "Rounds that the store decided about, by outcome."},
 		{&in.effects, "mrtr.effects", "Effects that ended, by outcome."},
-		{&in.abandoned, "mrtr.calls.abandoned", "Calls that ended because their held handler was unwound without an answer, by reason."},
+		{&in.abandoned, "mrtr.calls.abandoned", "Calls that nobody went on with, by reason."},
 		{&in.released, "mrtr.frames.released", "Held handlers unwound whose calls go on, by reason."},
 		{&in.first, "mrtr.calls.first", "First requests, and what became of those that others had sent, by outcome."},
 	} {

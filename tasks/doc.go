@@ -3,9 +3,9 @@
 // the extension gets its id instead of the result, polls it with tasks/get, answers its
 // questions with tasks/update, and may end it with tasks/cancel.
 //
-//	mrtr.AddTool(server, tool, mrtr.Tool(rt, mrtr.Journal(book), &mrtr.HandlerOptions{
+//	mrtr.Add(server, rt, tool, linear.Journal(book), &mrtr.HandlerOptions{
 //		Task: mrtr.TaskPolicy{After: 2 * time.Second},
-//	}))
+//	})
 //	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
 //	...
 //	defer m.Close() // before the runtime

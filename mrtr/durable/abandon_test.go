@@ -130,6 +130,7 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 					told := d.seen.Of(observe.CallAbandoned)
 					require.NotEmpty(t, told)
 					require.True(t, told[0].HasEffects)
+					require.Equal(t, "no answer came in time", told[len(told)-1].Reason)
 				}
 			})
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // Store is a store in memory that all instances of the deployment share, as they would a
-// database: pass it as mrtr.Options.Store. An instance that has died cannot reach it.
+// database: give durable.In of it to mrtr.Options. An instance that has died cannot reach it.
 func (w *World) Store() store.Store {
 	return worldStore{Shared(w, "mrtrtest.Store", func() *store.Memory { return store.NewMemory(nil) }), w}
 }

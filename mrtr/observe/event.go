@@ -141,10 +141,10 @@ type Event struct {
 	Answer     string        // QuestionAnswered: [mrtr.HowAccepted] and so on
 	Wording    string        // QuestionAnswered: identifies the words that were shown, see [mrtr.Question.Words]
 	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, StopFailed: its key, or that of the step
-	Handler    string        // HandlerEntered: the key of the step or the Given; "end" for that of a list, "" for a handler
-	Operation  string        // StoreAsked: epoch, create, update, get, wait or sweep
+	Handler    string        // HandlerEntered: the key of the step or the given answer; "end" for that of a list, "" for a handler
+	Operation  string        // StoreAsked: epoch, create, update, get, wait, due or sweep
 	Answers    []string      // the end of a round: how its questions were answered, each as "key: accepted"
-	Questions  []string      // QuestionsAsked: their keys, none if it only carries state
+	Questions  []string      // QuestionsAsked: their keys
 	StateBytes int           // QuestionsAsked: the size of the token
 	Duration   time.Duration // of the round, effect or operation, when it ends
 	// Reason tells why something was refused, is unknown or was abandoned, and of a

@@ -64,7 +64,7 @@ func TestEventsComeInOrder(t *testing.T) {
 	require.False(t, events[0].HasEffects)
 }
 
-// logged runs one call with a LogObserver and returns its lines.
+// logged runs one call with a Log and returns its lines.
 func logged(t *testing.T, h kit.Handler, answers wire.Answers) string {
 	t.Helper()
 	var log bytes.Buffer
