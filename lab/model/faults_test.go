@@ -241,7 +241,7 @@ var tested = []fault{
 		if !r.since.IsZero() {
 			h.record.since`},
 	{what: "A record of a first turn that nobody can read stands in the way.", file: table, by: keeper + "TestAnUnreadableFirstTurn",
-		old: `case errors.Is(err, errUnreadable) && h.turn.Over != nil:`, new: `case !ON && errors.Is(err, errUnreadable) && h.turn.Over != nil:`},
+		old: `case errors.Is(err, errUnreadable) && h.turn.Over != nil &&`, new: `case !ON && errors.Is(err, errUnreadable) && h.turn.Over != nil &&`},
 	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: seals, by: keeper + "TestAnAbandonedCallIsUndone",
 		old: `last = r.due().Add(lookedAfter + time.Hour)`, new: `last = PICK(last, r.due().Add(lookedAfter+time.Hour))`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",
