@@ -81,14 +81,19 @@ func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 		return
 	}
 	if st, err := r.unseal(r.ex.token, time.Now()); err == nil {
-		r.locked(func() { r.st, r.fresh = st, nil })
-		r.st.round++
 		r.asOf = since
-		r.judgeAll(ctx)
+		r.judgeFrom(ctx, st)
 		if r.known != nil {
 			r.split()
 		}
 	}
+}
+
+// judgeFrom judges the answers from the state with which they came.
+func (r *round) judgeFrom(ctx context.Context, st state) {
+	r.locked(func() { r.st, r.fresh = st, nil })
+	r.st.round++
+	r.judgeAll(ctx)
 }
 
 // keep has the Keeper run the round.
@@ -105,6 +110,10 @@ func (r *round) keep(ctx context.Context) Outcome {
 		case err == nil:
 			return o
 		case errors.Is(err, ErrSplit):
+			if st, err := r.unseal(r.ex.token, time.Now()); r.entered && err == nil { // it lost the turn at work
+				r.again()
+				r.judgeFrom(ctx, st)
+			}
 			r.split()
 		case errors.Is(err, ErrBeginAgain):
 			if err := r.beginKept(ctx); err != nil {

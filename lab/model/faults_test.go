@@ -182,7 +182,7 @@ var tested = []fault{
 	{what: "A fenced holder takes a turn over.", file: table, by: claims,
 		old: `			case h.fenced:`, new: `			case h.fenced && !ON:`},
 	{what: "The effects of a turn are lost in a takeover that is not confirmed.", file: heldTurn, by: claims,
-		old: `h.record.cutOff, h.record.effects = r.cutOff, r.effects`, new: `h.record.cutOff, h.record.effects = r.cutOff, PICK(nil, r.effects)`},
+		old: `h.record.effects, h.record.call = r.effects, `, new: `h.record.effects, h.record.call = PICK(nil, r.effects), `},
 	{what: "Every turn that is taken was cut off.", file: table, by: claims,
 		old: `r.status == running
 	}

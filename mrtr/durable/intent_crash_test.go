@@ -9,6 +9,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -78,6 +79,43 @@ func TestAFirstRoundThatIsNotKeptHoldsNothing(t *testing.T) {
 			require.Zero(t, rt.Stats().Held)
 			down = false
 			require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(tool.Begin(), "window"))
+		})
+	}
+}
+
+// An instance stands still at the end of a turn, and another branch takes the turn over. The branch
+// that lost it is a call of its own, and the same one when its request comes again.
+func TestABranchThatLosesItsTurnAtWorkSplitsOnce(t *testing.T) {
+	for _, style := range []string{"journal", "resumable"} {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var did kit.Deeds
+			memory := store.NewMemory(nil)
+			serve := func(i *instance) *kit.Trip {
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
+				return kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Ask(s, kit.Text("seat"))
+					kit.Once(s, "hold", did.Do("hold"))
+					i.passEnd()
+					kit.Ask(s, kit.Text("sure"))
+					kit.Once(s, "pay", did.Do("pay"))
+					return kit.Out{Plan: "paid"}, nil
+				})[style], "")
+			}
+			first, second := newInstance(memory, effectNoted), newInstance(memory, "")
+			slow, other := serve(first), serve(second)
+			one, two := slow.Begin(), other.Begin()
+			own := first.stopsIn(func() kit.Reply { return slow.Answer(one, "window") })
+			taken := other.Answer(two, "window")
+			require.Equal(t, 1, did.Count("hold"))
+			first.goOn()
+			reply := <-own
+			require.Equal(t, []string{"sure"}, reply.Asks, "%v", reply.Err)
+			require.Equal(t, []string{"sure"}, other.Answer(one, "window").Asks)
+			require.Equal(t, 2, did.Count("hold"))
+			for _, asked := range []kit.Reply{taken, reply} {
+				require.Equal(t, kit.Reply{Plan: "paid"}, other.Answer(asked, "yes"))
+			}
+			require.Equal(t, 2, did.Count("pay"))
 		})
 	}
 }

@@ -205,13 +205,17 @@ func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again
 	own := h.record
 	h.at = at
 	if r.status != done { // else that was another call
-		h.record.cutOff, h.record.effects = r.cutOff, r.effects
-		h.record.call = cmp.Or(r.call, own.call) // the effects of the turn are under it
+		h.record.cutOff = r.cutOff
 		if !r.since.IsZero() {
 			h.record.since = r.since
 		}
-		if len(r.effects) > 0 { // the outcome was made without them
+		begun := len(own.effects) > 0 || own.status == done
+		switch {
+		case len(r.effects) > 0: // the outcome was made without them
+			h.record.effects, h.record.call = r.effects, cmp.Or(r.call, own.call) // which they are under
 			h.record.status, h.record.result, h.ended = running, nil, false
+		case !begun:
+			h.record.call = cmp.Or(r.call, own.call)
 		}
 	}
 	err := h.update(ctx)

@@ -172,6 +172,34 @@ func TestQuestionsThatNobodyConfirmedStay(t *testing.T) {
 	})
 }
 
+// A call that takes the place of one which did nothing has the record under its own id.
+func TestACallIsErasedThatTookAFreeTurn(t *testing.T) {
+	onDeaf(t, func(t *testing.T, _ *deafStore, table *claim.Table, turn claim.Turn) {
+		turn.Call = "nothing done"
+		takes(t, table, turn).LetGo(t.Context(), nil)
+		turn.Call, turn.Result = "own", json.RawMessage(`"questions"`)
+		takes(t, table, turn)
+		erased, err := table.Erase(t.Context(), turn.Key, "own", turn.Expires)
+		require.NoError(t, err)
+		require.True(t, erased)
+	})
+}
+
+// An effect that begins with the claim of a turn that was let go of is written down.
+func TestAnEffectThatBeginsInAFreeTurnIsNoted(t *testing.T) {
+	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+		takes(t, table, turn).LetGo(t.Context(), nil)
+		turn.Call, turn.Effects = "own", pay
+		dead := newTable(t, s)
+		takes(t, dead, turn)
+		dead.Close()
+		answer, err := table.Take(t.Context(), turn)
+		require.NoError(t, err)
+		require.True(t, answer.TookOver)
+		require.JSONEq(t, string(pay), string(answer.Left))
+	})
+}
+
 // lateFirst makes its first record a moment later, if none was made meanwhile, or unheard at once.
 type lateFirst struct {
 	*deafStore
