@@ -28,7 +28,7 @@
 //   - [Once] guards an effect that must not happen twice, such as a payment.
 //   - [Style.OnStop] undoes it if the call ends without completing.
 //   - With Options.Durable each round runs once, however often its request arrives, and a client
-//     that plays the whole call again has each effect once ([SameWaiting]).
+//     that plays the whole call again has each effect once: see Options.Same.
 //
 // # Questions
 //
