@@ -103,7 +103,11 @@ func (s Schedules) storm(t *testing.T, subject *storetest.Subject, seed uint64) 
 		i := &Instance{Weather: &fleet.Weather{}, End: func() {}}
 		remember := durable.Options{Lease: lease, Wait: 5 * s.Lease, MaxAttempts: 50}
 		rt, conn := all.Start(t, fleet.Tapped{Store: handle, Around: i.Weather.Around}, remember, tools, nil)
-		i.Conn, i.Drain = conn, func() { _ = rt.Drain(t.Context()) }
+		i.Conn, i.Drain = conn, func() { // as a deploy does, which waits so long for held handlers and no longer
+			ctx, cancel := context.WithTimeout(t.Context(), 5*s.Lease)
+			defer cancel()
+			_ = rt.Drain(ctx)
+		}
 		return i
 	}
 	return &Storm{

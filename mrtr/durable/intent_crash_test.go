@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,9 +65,10 @@ func TestAFirstRoundThatIsNotKeptHoldsNothing(t *testing.T) {
 		t.Run(style, func(t *testing.T) {
 			records := newHookedStore()
 			records.scope = store.Machine
-			down := true
+			var down atomic.Bool
+			down.Store(true)
 			records.on(func(op operation) error {
-				if down && op.name == "create" {
+				if down.Load() && op.name == "create" {
 					return errors.New("the store is down")
 				}
 				return op.Err()
@@ -77,7 +79,7 @@ func TestAFirstRoundThatIsNotKeptHoldsNothing(t *testing.T) {
 			})[style], "")
 			kit.Code(t, tool.Begin().Err, -31001)
 			require.Zero(t, rt.Stats().Held)
-			down = false
+			down.Store(false)
 			require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(tool.Begin(), "window"))
 		})
 	}
