@@ -82,7 +82,7 @@ var slow = []string{
 
 // lines answer questions by the log: each expression finds one line of the night.
 var lines = map[string][]string{
-	"Which effects are in doubt?": {`level=WARN msg="effect in doubt" instance=b .*name=charge .*call=\w+ .*principal=anna .*effect=charge`},
+	"Which effects are in doubt?": {`level=WARN msg="effect in doubt" instance=b .*name=charge .*call=[\w-]+ .*principal=anna .*effect=charge`},
 	"Which were abandoned?":       {`level=WARN msg="call abandoned" instance=c .*name=book .*principal=anna reason="the server is shutting down"`},
 	"Is the store slow?": {
 		`level=WARN msg="store asked" instance=b .*name=refund .*durationMs=([6-9]\d\d|\d{4,})\b.* operation=create`,
