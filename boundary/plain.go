@@ -136,8 +136,8 @@ func complete(c *mcp.ResourceContents) {
 	}
 }
 
-// maxNesting is how deep what is sent may be nested. Together with the message around it
-// that stays within a thousand, which is as deep as many decoders go.
+// maxNesting bounds the depth of a result. With the message around it a result stays within
+// a thousand levels, the limit of many decoders.
 const maxNesting = 997
 
 // plainJSON is v as JSON that every client can read, or nil if v is nil.

@@ -15,7 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/spelling"
 )
 
-// A client may get very much wrong, so what it reads of that is bounded.
+// A client may make any number of mistakes. It reads about the first ones.
 const (
 	maxFindings = 50
 	maxHints    = 10 // of them with a hint

@@ -76,7 +76,7 @@ the question and forgets the call; the client asks, and calls again.
 `
 
 const thePrice = `
-That is what the sealed state is for. The price: the handler runs from its top
+The sealed state brings the call to B. The price: the handler runs from its top
 in every round. What happens to a charge in it, counted just now:
 
   it stands                        charged

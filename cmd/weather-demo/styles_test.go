@@ -83,8 +83,8 @@ func TestTheScreenOfStyles(t *testing.T) {
 	require.Len(t, described, len(options.All)+1)
 }
 
-// heldBetween plays a call, and says what the server held while its user was asked: requests
-// that wait for their responses, and handlers that wait for their users.
+// heldBetween plays a call, and counts the requests and the handlers that the server held while
+// its user was asked.
 func heldBetween(t *testing.T, call plannedCall) (*run, string) {
 	t.Helper()
 	open, handlers, requests := map[any]bool{}, 0, 0

@@ -34,8 +34,8 @@ type TaskRound struct {
 	message string // the last one, until there is a task to show it
 }
 
-// Intent is what a call means whose client sent a key for it: every call with the Name is the same
-// task, and Print tells whether its arguments are.
+// Intent names the task that a client's key stands for: all calls with the Name are one task. Their
+// arguments are equal if their Prints are.
 type Intent struct{ Name, Print string }
 
 // NewTaskRound makes a round.

@@ -2,7 +2,7 @@
 // the schema and never of the value, which may be secret.
 //
 // [Compile] a schema once, at registration. [Shape.Fits] then walks a text without decoding
-// it, and [Shape.Findings] says what is wrong. jsonschema-go has the last word on the few
+// it, and [Shape.Findings] names each problem. jsonschema-go has the last word on the few
 // keywords that this package leaves alone. A test holds that the two always agree.
 package shape
 

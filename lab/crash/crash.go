@@ -55,10 +55,10 @@ const (
 	patience = 90 * time.Second
 )
 
-// Run plays every table: kills, freezes, calls that are played again, what a client gets whatever it
-// and its server do, a fleet whose processes are killed time and again, with calls and with tasks,
-// clients that listen to tasks, outages of the store, and random schedules. By day there is less of
-// all that is random or many, and only the backends that are told to play what clients get.
+// Run plays every table: kills, freezes, replays, the answer to each client whatever it and its
+// server do, a fleet whose processes are killed time and again, with calls and with tasks, clients
+// that listen to tasks, outages of the store, and random schedules. By day the random and the long
+// ones are shorter, and only some backends play the answers to clients.
 func (b *Backend) Run(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, fleet.Points, (*cell).kill)) })
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, freezes, (*cell).freeze)) })

@@ -327,7 +327,7 @@ func FuzzAlike(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, arguments string) {
 		if arguments != "" && !json.Valid([]byte(arguments)) {
-			t.Skip("a request with such arguments is not decoded")
+			return // a request with such arguments is not decoded
 		}
 		for i, s := range subjects {
 			if strings.HasPrefix(s.name, "defaults") && strings.TrimSpace(arguments) == "null" {
