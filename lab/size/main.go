@@ -51,7 +51,7 @@ var rooms = []room{
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
 	{"prove", 14_665, 5770},
-	{"lab", 8930, 10_030},
+	{"lab", 8930, 10_035},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
