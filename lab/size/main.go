@@ -32,7 +32,7 @@ var rooms = []room{
 	{"options", 875, 460},
 	{"options/contract", 860, 720},
 	{"options/replay", 770, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 16_160, 15_500},
+	{"mrtr", 16_165, 15_500},
 	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
