@@ -27,9 +27,9 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Tried reports whether the nth cell of a long table is played here: one in three is, others
+// Tried reports whether the nth cell of a long table is played here: one in five is, others
 // each time where the table is a map, and at night all are.
-func Tried(n int) bool { return n%3 == 0 || os.Getenv("MRTR_NIGHTLY") == "1" }
+func Tried(n int) bool { return n%5 == 0 || os.Getenv("MRTR_NIGHTLY") == "1" }
 
 // Recorder is an Observer that keeps everything.
 type Recorder struct {
