@@ -31,8 +31,8 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 505},
 	{"options/contract", 860, 665},
-	{"options/replay", 770, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 16_150, 15_500},
+	{"options/replay", 775, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 16_160, 15_500},
 	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
@@ -51,15 +51,15 @@ var rooms = []room{
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
 	{"prove", 14_665, 5770},
-	{"lab", 8930, 10_035},
+	{"lab", 9080, 10_035},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 78_000
+	code  = 78_130
 	tests = 58_050
-	files = 975
+	files = 977
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 614
 )
