@@ -51,13 +51,13 @@ var rooms = []room{
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
 	{"prove", 14_665, 5770},
-	{"lab", 9080, 10_035},
+	{"lab", 9270, 10_035},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 78_130
+	code  = 78_330
 	tests = 58_050
 	files = 977
 	// A module proxy serves the root without the modules inside it.
