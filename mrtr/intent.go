@@ -275,8 +275,8 @@ func (r *round) extend(was *lineage) *Extend {
 }
 
 // join puts the questions of another branch's outcome into a state of this one: of a new branch, if
-// the request joins the call. Where a default stands in for a question that this client cannot be
-// asked, the request goes on with that.
+// the request joins the call. Where this client cannot be asked any of them, and defaults stand in,
+// the request goes on with those.
 func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 	if o.Token == "" {
 		return false, nil
@@ -287,6 +287,7 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 	if of.st, err = of.unsealKept(o.Token); err != nil {
 		return false, err
 	}
+	goesOn = true
 	own, line := r.st.lineage(), of.st.lineage()
 	if o.Joins.Late { // no answer to these questions would be taken
 		*o = Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
@@ -311,7 +312,10 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
 			return false, nil
 		}
-		goesOn = goesOn || standIn != nil
+		if p.answer = standIn; standIn != nil {
+			p.how = howStandIn(standIn)
+		}
+		goesOn = goesOn && p.settled()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {
@@ -319,6 +323,7 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 	}
 	if goesOn {
 		r.takeUpFrom(of.st, o.Token)
+		r.over = r.file()
 		return true, nil
 	}
 	o.asks = of.st.pending

@@ -107,7 +107,7 @@ func (r *round) keep(ctx context.Context) Outcome {
 			case err != nil:
 				return Outcome{Err: err, Refused: RefusedRound, Why: "the questions of its call cannot be sealed", Cause: err}
 			case goesOn:
-				return r.play(ctx)
+				continue
 			}
 			return o
 		case err == nil:

@@ -135,7 +135,7 @@ func (st *state) appendTo(b []byte) []byte {
 	if len(st.pending) > 0 {
 		w.List("pending")
 		for i := range st.pending {
-			st.pending[i].write(&w, i, st.isKept())
+			st.pending[i].write(&w, i, st.line != nil)
 		}
 		w.EndList()
 	}
@@ -233,8 +233,8 @@ func decodeHistory(b []byte) history {
 }
 
 // write writes a question, with its default if that may stand in before the handler runs again: for
-// silence, or in a call that is kept for another client, which cannot be asked.
-func (p *pending) write(w *jsontext.Writer, i int, kept bool) {
+// silence, or in a call that others may join, for a client that cannot be asked.
+func (p *pending) write(w *jsontext.Writer, i int, joins bool) {
 	w.Object(i, "key", p.key)
 	if p.kind != formKind {
 		w.Text("kind", string(p.kind))
@@ -252,7 +252,7 @@ func (p *pending) write(w *jsontext.Writer, i int, kept bool) {
 	if p.lapses != 0 {
 		w.Number("until", int(p.lapses))
 	}
-	if p.lapses != 0 || kept {
+	if p.lapses != 0 || joins {
 		w.Raw("default", p.fallback())
 	}
 	w.EndObject()

@@ -64,6 +64,8 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, freezes, (*cell).freeze)) })
 	t.Run("replays", b.runReplays)
 	t.Run("replayed kills", b.runReplayedKills)
+	t.Run("abandoned", b.runAbandoned)
+	t.Run("abandoned kills", b.runAbandonedKills)
 	t.Run("fleet", b.runFleets)
 	t.Run("tasks", b.runTasks)
 	t.Run("push", b.runPush)

@@ -23,21 +23,7 @@ import (
 // runReplays holds the contracts of calls that are played again, at two instances with a handle each.
 // By day one style does.
 func (b *Backend) runReplays(t *testing.T) {
-	address := b.Addresses(t)()
-	var stores []store.Store
-	for range 2 {
-		s, err := b.Open(t.Context(), address)
-		require.NoError(t, err)
-		if c, ok := s.(io.Closer); ok {
-			t.Cleanup(func() { require.NoError(t, c.Close()) })
-		}
-		stores = append(stores, s)
-	}
-	styles := replay.Styles
-	if storm.Nightly(1, 0) == 0 {
-		styles = []string{"journal"}
-	}
-	played := 0
+	stores, styles, played := b.pair(t), stylesOfDay(), 0
 	for name, c := range replay.Contracts {
 		for _, style := range styles {
 			at := stores
@@ -54,6 +40,27 @@ func (b *Backend) runReplays(t *testing.T) {
 		}
 	}
 	require.Greater(t, played, 20)
+}
+
+// pair is two handles of one store.
+func (b *Backend) pair(t *testing.T) (stores []store.Store) {
+	address := b.Addresses(t)()
+	for range 2 {
+		s, err := b.Open(t.Context(), address)
+		require.NoError(t, err)
+		if c, ok := s.(io.Closer); ok {
+			t.Cleanup(func() { require.NoError(t, c.Close()) })
+		}
+		stores = append(stores, s)
+	}
+	return stores
+}
+
+func stylesOfDay() []string {
+	if storm.Nightly(1, 0) == 0 {
+		return []string{"journal"}
+	}
+	return replay.Styles
 }
 
 // runReplayedKills kills the server of a call at each point of its two rounds. The client plays the

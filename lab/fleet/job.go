@@ -33,7 +33,8 @@ type Job struct {
 	Key     string // that seals states
 	Row     string
 	Lease   time.Duration
-	Tries   int // MaxAttempts
+	TTL     time.Duration // of the states: their user is not waited for any longer; an hour if zero
+	Tries   int           // MaxAttempts
 	// Takers is a file in which a process notes that it has taken a round over and kills
 	// itself in it, as every second one does; "" where none does.
 	Takers Ledger
@@ -74,7 +75,10 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 	if j.Unsteady {
 		s = Tapped{Store: s, Around: unsteady}
 	}
-	opts := &mrtr.Options{Durable: durable.In(Tapped{Store: s, Around: trap.around}, &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries})}
+	opts := &mrtr.Options{Durable: durable.In(Tapped{Store: s, Around: trap.around}, &durable.Options{Lease: j.Lease, MaxAttempts: j.Tries, LookEvery: j.TTL / 8})}
+	if j.TTL != 0 {
+		opts.State = &statecodec.Options{TTL: j.TTL, Skew: j.TTL / 16}
+	}
 	if j.Keyed {
 		opts.SameKey = func(_ context.Context, req mcp.Request) string {
 			call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
@@ -147,13 +151,17 @@ func newServer(opts *mrtr.Options, key string, shop *Shop, tools map[string]Row)
 	if err != nil {
 		return nil, nil, err
 	}
-	opts.State = &statecodec.Options{Keys: []statecodec.Key{seal}}
+	if opts.State == nil {
+		opts.State = &statecodec.Options{}
+	}
+	opts.State.Keys = []statecodec.Key{seal}
 	rt, err := mrtr.New(opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
 	for name, row := range tools {
+		row.Opts.Name = name // an instance that was asked nothing yet has to find the tool
 		mrtr.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, row.Style(shop), &row.Opts))
 	}
 	// The boundary names the type of an error.

@@ -50,6 +50,28 @@ func (s Tapped) Update(ctx context.Context, key store.Key, at store.Revision, va
 	return next, err
 }
 
+// Schedule is an Update, of a store that can say when it is due.
+func (s Tapped) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (next store.Revision, err error) {
+	scheduler, can := s.Store.(store.Scheduler)
+	if !can {
+		return s.Update(ctx, key, at, value, ttl)
+	}
+	value = bytes.Clone(value)
+	write := func(ctx context.Context) (store.Revision, error) {
+		return scheduler.Schedule(ctx, key, at, value, ttl, due)
+	}
+	late := func() error { _, err := write(context.WithoutCancel(ctx)); return err }
+	err = s.Around(ctx, Update, func() (err error) { next, err = write(ctx); return }, late)
+	return next, err
+}
+
+func (s Tapped) Due(ctx context.Context, before time.Time, n int) (due []store.Key, err error) {
+	if scheduler, can := s.Store.(store.Scheduler); can {
+		err = s.Around(ctx, Get, func() (err error) { due, err = scheduler.Due(ctx, before, n); return }, nil)
+	}
+	return due, err
+}
+
 func (s Tapped) Get(ctx context.Context, key store.Key) (value []byte, at store.Revision, err error) {
 	err = s.Around(ctx, Get, func() (err error) { value, at, err = s.Store.Get(ctx, key); return }, nil)
 	return value, at, err

@@ -45,7 +45,7 @@ func (w *world) settle(p *prediction, s *state, it item) (run *effectRun, failed
 	goesOn = s.tool.tolerates(it) && s.turn == 0
 	if !goesOn {
 		p.stop(stopUnknown)
-		p.free = true
+		p.free = s.turn == 0
 	}
 	return nil, goesOn, goesOn
 }

@@ -67,6 +67,7 @@ func Play(ctx context.Context, s Script, tally func(style, outcome string)) (ste
 		p.tools = append(p.tools, &tool{name: fmt.Sprintf("%s-%s-%d", plans[t.Plan].name, t.Style, i), plan: plans[t.Plan], style: t.Style})
 	}
 	p.site, p.mood, p.turns = openSite(p.tools, s.Stored), serving, map[turnKey]*turn{}
+	p.first, p.split = map[intent]*firstTurn{}, map[split]int{}
 	p.paid = map[string]*payments{}
 	p.site.desk.feel(serving)
 	if s.Stored {

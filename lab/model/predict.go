@@ -41,6 +41,9 @@ type world struct {
 	mood     mood
 	incident *incident // of the request that is predicted
 	calls    int
+	branches int
+	first    map[intent]*firstTurn
+	split    map[split]int // their calls
 	turns    map[turnKey]*turn
 	paid     map[string]*payments // by what they were for
 }
@@ -49,12 +52,7 @@ type world struct {
 func (w *world) predict(r *request) *prediction {
 	p := &prediction{}
 	if r.from == nil {
-		w.calls++
-		p.call = w.calls
-		s := w.begin(r)
-		w.enter(p, s, false)
-		w.over(p, s)
-		return p
+		return w.predictFirst(p, r)
 	}
 	p.call = r.from.state.call
 	for _, q := range r.from.state.openQuestions() {
@@ -138,6 +136,11 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 		}
 	}
 	if len(s.openQuestions()) > 0 {
+		if !s.holds(w.instance(s)) && s.frame != nil { // it waits as long again, and cannot
+			p.stop(stopFrameGone)
+			s.given = s.fingerprint(p.reason)
+			return false
+		}
 		w.seal(p, s, false)
 		return false
 	}
@@ -260,6 +263,9 @@ func (w *world) ask(p *prediction, s *state, questions []*question, kept map[str
 		o := open{question: q, message: q.worded[worded].message}
 		if g, ok := kept[q.key]; ok {
 			o.answer = &g
+		} else if g, ok := s.known[q.key]; ok && g.message == o.message {
+			o.answer = &g
+			delete(s.known, q.key)
 		} else if !declares(s.who.caps, q.medium) {
 			switch {
 			case q.lenient:

@@ -34,6 +34,9 @@ type state struct {
 	tried    map[string]history    // the answers before the first attempt at each effect
 	failures map[int]bool          // items whose effect failed, for code that meets it again
 	doubts   map[string]*effectRun // effects that may have happened
+	branch   int                   // 0 for that of the request that began the call
+	seen     int                   // the turns whose questions had gone out when the branch began
+	known    history               // answers that were given before the branch was split off
 	turn     int                   // counts the rounds that a store remembers; 0 if none does
 	pending  []open
 	frame    *frame // nil if none is held
@@ -108,7 +111,7 @@ func (s *state) clone() *state {
 	for effect, before := range s.tried {
 		c.tried[effect] = maps.Clone(before)
 	}
-	c.failures = maps.Clone(s.failures)
+	c.failures, c.known = maps.Clone(s.failures), maps.Clone(s.known)
 	c.doubts = maps.Clone(s.doubts)
 	c.pending = slices.Clone(s.pending)
 	return &c

@@ -19,6 +19,8 @@ type turn struct {
 	left    *state      // with the effects of a run that ended without an outcome
 	cuts    int         // the runs that were cut off
 	cut     bool        // the last one was
+	branch  int         // that has it
+	seen    sees        // if it was cut off
 }
 
 // fingerprint is the meaning of the answers of a round so far, and why they end the call.
@@ -34,6 +36,9 @@ func (s *state) fingerprint(end string) string {
 	return strings.Join(append(words, end), ", ")
 }
 
+// firstAsked is the turn of the state with the first questions.
+const firstAsked = 2
+
 // mostCuts bounds the runs of a round that are cut off.
 const mostCuts = 3
 
@@ -44,10 +49,22 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 	t := w.turns[key]
 	switch {
 	case t == nil:
-		t = &turn{}
+		t = &turn{seen: sees{}}
 		w.turns[key] = t
+	case t.branch != s.branch && (t.given != "" && t.given != given || t.outcome != nil && s.turn-firstAsked >= s.seen):
+		w.splits(p, s, answered)
+		return
 	case t.given != "" && t.given != given:
 		p.refuse(invalidParams)
+		return
+	case t.outcome != nil && t.branch != s.branch && t.outcome.next != nil:
+		w.drop(s)
+		own := t.outcome.next.clone()
+		own.at, own.who, own.branch, own.seen = s.at, s.who, s.branch, s.seen
+		if s.expires.After(own.expires) {
+			own.expires = s.expires
+		}
+		w.meetsBranch(p, own)
 		return
 	case t.outcome != nil:
 		w.drop(s)
@@ -58,23 +75,28 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 			s.take(t.left)
 		}
 		p.stop(stopUnknown)
+		t.seen.silent(w.instance(s))
+		if s.tool.style != native && t.cuts < mostCuts { // it was taken over, for its undo
+			t.given, t.branch, t.cut, t.outcome = given, s.branch, false, p
+		}
 		w.over(p, s)
 		return
 	}
+	t.branch = s.branch
 	effects, doubts := len(s.effects), len(s.doubts)
 	if t.left != nil {
 		s.take(t.left)
 	}
 	t.given, t.cut = given, false
 	if answered {
-		w.enter(p, s, true)
+		w.enter(p, s, s.known == nil)
 	}
 	p.free = p.kind == stops && p.reason == stopDiverged && len(s.effects)+len(s.doubts) == 0 || p.kind == refuses && p.code == lacksCapability || p.free
 	p.free = p.free && (s.tool.style != coroutine || p.reason == stopUnknown)
 	w.over(p, s)
 	switch {
 	case p.cut:
-		t.cut, t.left = true, s
+		t.cut, t.left, t.seen = true, s, sees{}
 		t.cuts++
 	case p.free:
 		s.trim()
@@ -87,8 +109,12 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 	}
 }
 
-// canBeChecked reports whether the outcome of every effect in doubt can be found out.
+// canBeChecked reports whether the outcome of every effect in doubt can be found out. The engine
+// knows nothing of those of a native handler.
 func (s *state) canBeChecked() (any bool) {
+	if s.tool.style == native {
+		return false
+	}
 	for _, it := range s.tool.plan.items {
 		if s.doubts[it.effect] != nil {
 			if any = true; it.settles != checks {

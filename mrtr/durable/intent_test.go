@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/options/replay"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -239,5 +241,53 @@ func TestQuestionsThatAreTooLargeToBeKept(t *testing.T) {
 			})[style], "")
 			require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(tool.Begin(), "window"))
 		})
+	}
+}
+
+// Without a store, and turned off, a state has nothing of all this, and neither has the store: both
+// are byte for byte as if there were no such thing.
+func TestNothingIsWrittenWhereCallsAreNotOne(t *testing.T) {
+	const content = `{"v":4,"call":"<id>","round":1,"asked":1,"from":"1","style":"<style>",` +
+		`"done":[{"key":"hold","kind":"effect","value":"held"}],"pending":[{"key":"seat","text":"seat?","form":<form>}]`
+	for name, c := range map[string]struct {
+		records *hookedStore
+		end     string
+	}{
+		"no store":   {nil, "}"},
+		"turned off": {newHookedStore(), `,"mark":"<mark>","until":<until>}`},
+	} {
+		for style := range kit.EveryStyle(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, nil }) {
+			t.Run(name+", "+style, func(t *testing.T) {
+				o := &mrtr.Options{Same: mrtr.SameNone, State: &statecodec.Options{Keys: []statecodec.Key{kit.SharedKey}}}
+				var asked []string
+				if c.records != nil {
+					c.records.scope = store.Machine
+					c.records.on(func(op operation) error {
+						if op.name != "epoch" {
+							asked = append(asked, op.name)
+						}
+						return op.Err()
+					})
+					o.Durable = durable.In(c.records, nil)
+				}
+				rt := kit.TripRuntime(t, o)
+				tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Once(s, "hold", func(context.Context, string) (string, error) { return "held", nil })
+					return kit.Out{Plan: kit.Ask(s, kit.Text("seat").Default("any"))}, nil
+				})[style], "1")
+				reply := tool.Begin()
+				require.Empty(t, asked)
+				state, err := rt.Inspect(reply.State, mrtr.SealedFor{Name: "trip", Arguments: []byte(`{"who":""}`)})
+				require.NoError(t, err)
+				text := string(state)
+				for _, part := range [][2]string{
+					{`"call":"[0-9a-f]{32}"`, `"call":"<id>"`}, {`"style":"[^"]*"`, `"style":"<style>"`}, {`"frame":"[^"]*",`, ""},
+					{`"form":\{.*\}\}\]`, `"form":<form>}]`}, {`"mark":"[^"]*"`, `"mark":"<mark>"`}, {`"until":[0-9]+`, `"until":<until>`},
+				} {
+					text = regexp.MustCompile(part[0]).ReplaceAllString(text, part[1])
+				}
+				require.Equal(t, content+c.end, text)
+			})
+		}
 	}
 }

@@ -1,0 +1,88 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/lab/fleet"
+	"github.com/mrtr-go/sdk/lab/storm"
+	"github.com/mrtr-go/sdk/options/replay"
+)
+
+// runAbandoned holds the contracts of calls that nobody comes back to, all at once: what they do is
+// wait.
+func (b *Backend) runAbandoned(t *testing.T) {
+	stores := b.pair(t)
+	require.NotEmpty(t, replay.Abandoned)
+	for name, c := range replay.Abandoned {
+		for _, style := range stylesOfDay() {
+			at := stores
+			if !c.Holds(style, len(at)) {
+				at = at[:1]
+			}
+			t.Run(name+"/"+style, func(t *testing.T) {
+				t.Parallel()
+				c.Hold(t, style, at, replay.Quick)
+			})
+		}
+	}
+}
+
+// runAbandonedKills kills the server of a call whose user never comes back: when it has asked, and at
+// each point of the turn that was answered. Another process undoes what was held, once, and never if
+// the call was completed.
+func (b *Backend) runAbandonedKills(t *testing.T) {
+	points := slices.Concat([]fleet.Point{fleet.AfterAsking}, fleet.Points)
+	var rows []fleet.Row
+	for name, row := range fleet.Styles() {
+		if slices.Contains(stylesOfDay(), name) || storm.Nightly(1, 0) == 1 {
+			rows = append(rows, row)
+		}
+	}
+	b.table(t, rows, points, (*cell).killAndLeave)
+}
+
+// forgets is how long a state opens whose user does not come back.
+const forgets = 2 * time.Second
+
+func (c *cell) killAndLeave(ctx context.Context, point fleet.Point) string {
+	c.job.Holds, c.job.TTL = true, forgets
+	trapped := c.job
+	trapped.Point = point
+	first, next := fleet.StartServer(ctx, trapped), fleet.StartServer(ctx, c.job)
+	c.processes = []*fleet.Server{first, next}
+	a, err := c.whole(ctx, first)
+	if err == nil {
+		return c.notApplicable(a)
+	}
+	fault.Check(first.Died(err))
+	completed := point == fleet.AfterResult
+	happened := map[string]int{}
+	want, until := 1, time.Now().Add(20*forgets)
+	if completed { // it takes seven seconds else, and two leases where a turn has a dead holder
+		want, until = 0, time.Now().Add(7*forgets)
+	}
+	for time.Now().Before(until) && (completed || happened["released"] == 0) {
+		select {
+		case <-time.After(forgets / 4):
+		case <-ctx.Done():
+			fault.Check(ctx.Err())
+		}
+		clear(happened)
+		for _, line := range fault.Must(c.job.Ledger.Lines()) {
+			happened[line[0]]++
+		}
+	}
+	if happened["held"] != 1 || happened["released"] != want || happened[c.order] > 1 {
+		fault.Failf("held, released and paid: %v", happened)
+	}
+	return fmt.Sprint(happened)
+}
