@@ -174,6 +174,9 @@ func (r *round) nextTurn() {
 	if r.st.until != 0 {
 		r.st.turn++
 	}
+	if r.notes != nil {
+		r.st.mark = r.notes.Mark()
+	}
 	_, ttl := r.states()
 	r.st.until = time.Now().Add(ttl).UnixMilli()
 	r.keepLonger()

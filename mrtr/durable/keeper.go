@@ -151,11 +151,11 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 
 // Begin implements [mrtr.Keeper].
 func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
-	mark, err := k.records.Epoch(ctx)
+	epoch, err := k.records.Epoch(ctx)
 	if err != nil {
 		return "", k.refused(ctx, mrtr.Turn{}, err, false)
 	}
-	return mark, nil
+	return k.mark(epoch), nil
 }
 
 // Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until

@@ -152,7 +152,15 @@ func (w *watchedStore) Wait(ctx context.Context, key store.Key, at store.Revisio
 	return store.Wait(ctx, w.Store, key, at)
 }
 
-// What follows is called of a store that can do it.
+// Reached implements [store.Marker]: a store that is none has come nowhere.
+func (w *watchedStore) Reached(epoch string) store.Revision {
+	if marker, ok := w.Store.(store.Marker); ok {
+		return marker.Reached(epoch)
+	}
+	return 0
+}
+
+// The operations below are called of a store that has them.
 
 func (w *watchedStore) Sweep(ctx context.Context) (left bool, err error) {
 	defer func(began time.Time) { w.tell(ctx, "sweep", began, err) }(time.Now())

@@ -20,7 +20,8 @@ import (
 // turn claims a turn and runs it, or recalls its outcome. A turn with which a call begins is run
 // first, and claimed with its first effect or with its questions.
 func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
-	n := &notes{k: k, w: w, t: t, turn: k.claimOf(t)}
+	n := &notes{k: k, w: w, t: t}
+	n.turn, n.doubts = k.claimOf(t)
 	concluded := false
 	defer func() {
 		if !concluded && n.held != nil { // a panic: release the turn, or its claim would be renewed for ever
@@ -33,15 +34,16 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 	return out, err
 }
 
-func (k *Keeper) claimOf(t mrtr.Turn) claim.Turn {
+func (k *Keeper) claimOf(t mrtr.Turn) (_ claim.Turn, doubtful bool) {
+	key, doubtful := k.key(t, t.Name)
 	turn := claim.Turn{
-		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
+		Key: key, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
 		Branch: t.Branch, Shared: t.Shared,
 	}
 	if t.First != nil {
 		turn.Call = t.First.Call
 	}
-	return turn
+	return turn, doubtful
 }
 
 // play runs the turn, unless another request has it. That may show when the run has begun: what it
@@ -78,7 +80,7 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	if n.t.First != nil && !n.t.First.Keyed {
 		n.turn.Over = n.isOver
 	}
-	a, err := n.k.turns.Take(ctx, n.turn)
+	a, err := n.claim(ctx)
 	switch {
 	case err != nil:
 		return n.meet(mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false))
@@ -146,7 +148,8 @@ func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p pr
 			return p, nil
 		}
 		p.until = next.Until
-		standing, outcome, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: next.Turn}, t.Handler)
+		key, _ := k.key(t, next.Turn)
+		standing, outcome, err := k.turns.Standing(ctx, key, t.Handler)
 		switch {
 		case err != nil:
 			return p, err
@@ -226,7 +229,7 @@ func (n *notes) extend(o mrtr.Outcome) {
 	}
 	ctx := context.WithoutCancel(n.w)
 	for _, name := range o.Extend.Names {
-		if n.k.turns.Extend(ctx, store.Key{Epoch: n.t.Mark, Name: name}, o.Extend.Until) != nil {
+		if n.k.turns.Extend(ctx, store.Key{Epoch: n.turn.Key.Epoch, Name: name}, o.Extend.Until) != nil {
 			return
 		}
 	}
@@ -301,9 +304,13 @@ func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool
 	case errors.Is(err, errTooManyOrphans):
 		return mrtr.KeptBack(again("This request was not begun: too many of your earlier ones still run", " later", "busy"), err.Error(), nil)
 	case errors.Is(err, store.ErrForgotten):
-		k.records.Forgotten()
 		if t.First != nil && !begun { // it relies on nothing yet
+			k.records.Forgotten()
 			return mrtr.ErrBeginAgain
+		}
+		epoch, _ := readMark(t.Mark)
+		if follows, failed := k.follows(context.WithoutCancel(ctx), epoch); t.First == nil && (follows || failed != nil) {
+			return mrtr.KeptBack(again("This request was not completed: the server's store was replaced", "", "store_unavailable"), "store_unavailable", err)
 		}
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
 		return mrtr.KeptBack(wire, Forgotten, nil)
@@ -327,11 +334,12 @@ var errGivenUp = errors.New("the handler did not end with its context")
 
 // notes implements [mrtr.Notes] for a turn that is held.
 type notes struct {
-	k     *Keeper
-	w     *work
-	t     mrtr.Turn
-	turn  claim.Turn
-	joins progress // of the call that an equal request began
+	k      *Keeper
+	w      *work
+	t      mrtr.Turn
+	turn   claim.Turn
+	doubts bool     // the turn may have run in an earlier incarnation of the store
+	joins  progress // of the call that an equal request began
 
 	mu     sync.Mutex
 	held   *claim.Held // nil before the turn is claimed
@@ -353,6 +361,9 @@ func (n *notes) CutOff() bool { return n.cutOff }
 func (n *notes) Call() string { return n.call }
 
 func (n *notes) Since() time.Time { return n.since }
+
+func (n *notes) Doubts() bool { return n.doubts }
+func (n *notes) Mark() string { return n.k.mark(n.t.Mark) }
 
 func (n *notes) Watch(effects mrtr.Effects) {
 	n.mu.Lock()

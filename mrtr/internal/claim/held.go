@@ -320,7 +320,7 @@ const maxHolders = 256
 func (h *Held) disown() {
 	t := h.table
 	t.mu.Lock()
-	d := t.disowners[h.turn.Key]
+	d := t.disowners[place(h.turn.Key)]
 	known := d != nil
 	switch {
 	case !known && len(t.disowners) >= maxDisowned, known && len(d.holders) >= maxHolders:
@@ -331,7 +331,7 @@ func (h *Held) disown() {
 		if t.disowners == nil {
 			t.disowners = map[store.Key]*disowner{}
 		}
-		t.disowners[h.turn.Key] = d
+		t.disowners[place(h.turn.Key)] = d
 	}
 	d.holders, d.base, d.until = append(d.holders, h.record.holder), max(d.base, h.at), time.Now().Add(disownFor)
 	t.mu.Unlock()
@@ -340,7 +340,7 @@ func (h *Held) disown() {
 			t.repeat(ctx, func() time.Time { return t.until(d) }, func() bool { return h.disowned(ctx, d) })
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			delete(t.disowners, h.turn.Key)
+			delete(t.disowners, place(h.turn.Key))
 		})
 	}
 }

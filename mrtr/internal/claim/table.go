@@ -472,5 +472,11 @@ type sightings = sighting.Log[store.Key, store.Revision]
 // about that, since it is by another clock: a live holder would be taken over by a reader whose
 // clock is ahead.
 func (t *Table) silence(key store.Key, at store.Revision) time.Duration {
-	return time.Since(t.seen.Note(key, at))
+	return time.Since(t.seen.Note(place(key), at))
+}
+
+// place is the key of a record whoever asks for it: callers differ in how much they know of the store.
+func place(key store.Key) store.Key {
+	key.After = 0
+	return key
 }

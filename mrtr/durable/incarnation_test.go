@@ -1,0 +1,258 @@
+package durable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/store"
+)
+
+// failing is a store that fails over: it begins another incarnation, without its last writes.
+type failing struct {
+	mu     sync.Mutex
+	life   int
+	now    *store.Memory
+	writes []wrote
+}
+
+type wrote struct {
+	name  string
+	value []byte
+}
+
+func newFailing() *failing { return &failing{now: store.NewMemory(nil)} }
+
+// failOver keeps so many of the writes.
+func (f *failing) failOver(t *testing.T, kept int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.life++
+	f.now = store.NewMemory(nil)
+	f.writes = f.writes[:kept]
+	last := map[string][]byte{}
+	for _, w := range f.writes {
+		last[w.name] = w.value
+	}
+	for name, value := range last {
+		_, err := f.now.Create(t.Context(), store.Key{Epoch: f.own(), Name: name}, value, time.Hour)
+		require.NoError(t, err)
+	}
+}
+
+func (f *failing) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.writes)
+}
+
+func (f *failing) epoch() string { return store.EpochOf("contents", strconv.Itoa(f.life)) }
+
+// own is the epoch of the memory.
+func (f *failing) own() string {
+	epoch, _ := f.now.Epoch(context.Background())
+	return epoch
+}
+
+func (f *failing) Scope() store.Scope { return store.Machine }
+
+func (f *failing) Epoch(context.Context) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.epoch(), nil
+}
+
+func (f *failing) Reached(epoch string) store.Revision {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if epoch != f.epoch() {
+		return 0
+	}
+	return f.now.Reached(f.own())
+}
+
+func (f *failing) inside(key store.Key) (store.Key, error) {
+	if key.Epoch != f.epoch() {
+		return key, store.ErrForgotten
+	}
+	key.Epoch = f.own()
+	return key, nil
+}
+
+func (f *failing) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	return f.write(key, value, func(key store.Key) (store.Revision, error) { return f.now.Create(ctx, key, value, ttl) })
+}
+
+func (f *failing) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	return f.write(key, value, func(key store.Key) (store.Revision, error) { return f.now.Update(ctx, key, at, value, ttl) })
+}
+
+func (f *failing) write(key store.Key, value []byte, write func(store.Key) (store.Revision, error)) (store.Revision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, err := f.inside(key)
+	if err != nil {
+		return 0, err
+	}
+	at, err := write(key)
+	if err == nil {
+		f.writes = append(f.writes, wrote{key.Name, slices.Clone(value)})
+	}
+	return at, err
+}
+
+func (f *failing) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, err := f.inside(key)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f.now.Get(ctx, key)
+}
+
+// A store fails over before a round of a call, in it or after it, and has lost some of what it said it
+// had. Whatever the record of the round was, its effect happens once, or nobody is told that it did not.
+func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
+	const ok, unknown = "ok", "unknown"
+	const before, after, kept, half = "before the round", "after it, which is lost", "after it", "after it, of which the claim is left"
+	rows := []struct {
+		style, opts, fails string
+		answer             string
+		paid               int
+	}{
+		{"journal", "", before, unknown, 0},
+		{"journal", "", after, unknown, 1},
+		{"journal", "", half, unknown, 1},
+		{"journal", "", kept, ok, 1},
+		{"journal", "check", before, ok, 1},
+		{"journal", "check", after, ok, 1},
+		{"journal", "check", half, ok, 1},
+		{"journal", "check", kept, ok, 1},
+		{"journal", "again", after, ok, 2},
+		{"journal", "cannot check", after, unknown, 1},
+		{"resumable", "", after, unknown, 1},
+		{"resumable", "check", after, ok, 1},
+		{"native", "check", before, unknown, 0},
+		{"native", "check", after, unknown, 1},
+		{"native", "check", kept, ok, 1},
+		{"native, again", "check", before, ok, 1},
+		{"native, again", "check", after, ok, 1},
+		{"coroutine", "", before, unknown, 0},
+		{"coroutine", "", after, unknown, 1},
+		{"coroutine", "", kept, ok, 1},
+		{"steps", "", after, unknown, 1},
+		{"steps", "check", after, unknown, 1}, // its end runs once
+		{"steps", "check", kept, ok, 1},
+	}
+	require.NotEmpty(t, rows)
+	for _, row := range rows {
+		kit.InBubble(t, row.style+" "+row.opts+", "+row.fails, func(t *testing.T) {
+			var did kit.Deeds
+			s := newFailing()
+			found := func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }
+			opts := map[string]*mrtr.EffectOptions[string]{
+				"": nil, "again": {Again: true}, "check": {Check: found},
+				"cannot check": {Check: func(context.Context, string) (string, bool, error) { return "", false, errors.New("no line") }},
+			}[row.opts]
+			serve := func() *kit.Trip { return (&instance{over: s}).serve(t, row.style, &did, opts) }
+			old := serve()
+			asked := old.Begin()
+			require.Equal(t, []string{"seat"}, asked.Asks)
+			first := kit.Reply{}
+			if row.fails != before {
+				first = old.Answer(asked, "window")
+				require.Equal(t, kit.Reply{Plan: "window paid"}, first)
+			}
+			s.failOver(t, map[string]int{before: 0, after: 0, half: 1, kept: s.count()}[row.fails])
+			tools := []*kit.Trip{old, serve(), old}
+			for _, tool := range tools {
+				reply := tool.Answer(asked, "window")
+				switch {
+				case row.answer == ok:
+					require.Equal(t, kit.Reply{Plan: "window paid"}, reply)
+				default:
+					kit.Ended(t, reply.Err, mrtr.OutcomeUnknown)
+				}
+				require.Equal(t, row.paid, did.Count("paid"))
+			}
+		})
+	}
+}
+
+// What a call did in earlier rounds stands in its state. Whether a round that was lost has undone it
+// nobody knows, so it is not undone again, and the client is told.
+func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
+	for _, style := range []string{"native", "journal"} {
+		for _, fails := range []bool{false, true} {
+			kit.InBubble(t, fmt.Sprintf("%s, fails over %t", style, fails), func(t *testing.T) {
+				var did kit.Deeds
+				s := newFailing()
+				body := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Ask(s, kit.Text("seat"))
+					kit.Once(s, "hold", did.Do("held"))
+					kit.Ask(s, kit.Text("pay"))
+					return kit.Out{}, nil
+				})[style].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return mrtr.ErrFound }))
+				serve := func() *kit.Trip {
+					return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), body, "")
+				}
+				first := serve()
+				pay := first.Answer(first.Begin(), "window")
+				require.Equal(t, []string{"pay"}, pay.Asks)
+				declines := func(tool *kit.Trip) *mrtr.Error {
+					return kit.Ended(t, tool.Round(t.Context(), "", pay.State, kit.Declining(pay)).Err, mrtr.Declined)
+				}
+				require.Equal(t, []string{"hold"}, declines(first).Undone)
+				if fails {
+					s.failOver(t, 0)
+				}
+				for _, tool := range []*kit.Trip{first, serve()} {
+					e := declines(tool)
+					require.Equal(t, fails, slices.Equal([]string{"hold"}, e.Unknown))
+					require.Equal(t, !fails, slices.Equal([]string{"hold"}, e.Undone))
+				}
+				require.Equal(t, 1, did.Count("undone"))
+			})
+		}
+	}
+}
+
+// A request that was under way when its store failed over is told to come again, and a call that has
+// only asked goes on as if nothing had been.
+func TestARoundInWhichItsStoreFailsOver(t *testing.T) {
+	kit.InBubble(t, "", func(t *testing.T) {
+		s := newFailing()
+		fails := true
+		tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
+			seat := kit.Ask(st, kit.Text("seat"))
+			if fails {
+				fails = false
+				s.failOver(t, 0)
+			}
+			check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "", false, nil }}
+			paid, err := mrtr.Once(st.Ctx, st.Call, "pay", func(context.Context, string) (string, error) { return "paid", nil }, check)
+			if err != nil {
+				return kit.Out{}, err
+			}
+			kit.Ask(st, kit.Text("more"))
+			return kit.Out{Plan: seat + " " + paid}, nil
+		})["journal"], "")
+		asked := tool.Begin()
+		retryable(t, tool.Answer(asked, "window").Err, "store_unavailable")
+		more := tool.Answer(asked, "window")
+		require.Equal(t, []string{"more"}, more.Asks)
+		require.Equal(t, more, tool.Answer(asked, "window"))
+		require.Equal(t, kit.Reply{Plan: "window paid"}, tool.Answer(more, "no"))
+	})
+}
