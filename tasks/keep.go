@@ -25,18 +25,20 @@ func idBinding(principal string) statecodec.Binding {
 	return statecodec.Binding{Method: "tasks", Principal: principal}
 }
 
-// name makes the id of a task, and the key of its record, which calls of one intent have in common.
-func (m *Manager) name(ctx context.Context, principal, intent string) (id string, key store.Key, err error) {
+// name makes the id of a task, and the key of its record: the engine names those of its calls.
+func (m *Manager) name(ctx context.Context, principal, own string) (id string, key store.Key, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	epoch, err := m.store.Epoch(ctx)
 	if err != nil {
 		return "", key, err
 	}
-	key = store.Key{Epoch: epoch, Name: "task." + cmp.Or(intent, rand.Text())}
+	key = store.Key{Epoch: epoch, Name: recordName(cmp.Or(own, rand.Text()))}
 	id, err = m.ids.Seal(idBinding(principal), []byte(key.Epoch+" "+key.Name))
 	return id, key, err
 }
+
+func recordName(own string) string { return "task." + own }
 
 // find is the key of the record that an id names.
 func (m *Manager) find(id, principal string) (key store.Key, err error) {
