@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
@@ -55,9 +56,48 @@ func (k *Keeper) follows(ctx context.Context, epoch string) (yes bool, _ error) 
 	return err == nil && now != epoch && store.Kin(now, epoch), err
 }
 
+// moved is where the record of a living holder goes when the store has begun another incarnation.
+func (k *Keeper) moved(ctx context.Context, key store.Key) (now store.Key, ok bool) {
+	if follows, err := k.follows(ctx, key.Epoch); err != nil || !follows {
+		return key, false
+	}
+	if epoch := k.records.epoch.Load(); epoch != nil {
+		return store.Key{Epoch: *epoch, Name: key.Name}, true
+	}
+	return key, false
+}
+
+// outlast waits until a holder of the turn in the earlier incarnation, who may be at work, has taken it
+// along, or has had the time to.
+func (n *notes) outlast(ctx context.Context) error {
+	until := n.k.records.learnedAt().Add(n.k.o.Lease)
+	for time.Now().Before(until) {
+		standing, _, err := n.k.turns.Standing(ctx, n.turn.Key, n.t.Handler)
+		if err != nil || standing != claim.Unclaimed {
+			return err
+		}
+		look := time.NewTimer(min(time.Until(until), n.k.o.Lease/lookAgain))
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			look.Stop()
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// lookAgain is how often in a lease a turn is looked at that may be taken along.
+const lookAgain = 20
+
 // claim claims the turn, in whichever incarnation the store is.
 func (n *notes) claim(ctx context.Context) (claim.Answer, error) {
 	for {
+		if n.doubts {
+			if err := n.outlast(ctx); err != nil && !errors.Is(err, store.ErrForgotten) {
+				return claim.Answer{}, err
+			}
+		}
 		a, err := n.k.turns.Take(ctx, n.turn)
 		if !errors.Is(err, store.ErrForgotten) || n.t.First != nil { // which relies on nothing yet
 			return a, err

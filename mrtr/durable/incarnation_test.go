@@ -228,31 +228,46 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 	}
 }
 
-// A request that was under way when its store failed over is told to come again, and a call that has
-// only asked goes on as if nothing had been.
-func TestARoundInWhichItsStoreFailsOver(t *testing.T) {
-	kit.InBubble(t, "", func(t *testing.T) {
-		s := newFailing()
-		fails := true
-		tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
-			seat := kit.Ask(st, kit.Text("seat"))
-			if fails {
-				fails = false
-				s.failOver(t, 0)
+// A round that runs when its store fails over takes its claim along. Whoever sends its request again at
+// another instance meanwhile waits for it, however long its effect takes.
+func TestARoundOutlivesItsStoresIncarnation(t *testing.T) {
+	for _, takes := range []time.Duration{5 * time.Second, time.Minute} {
+		kit.InBubble(t, takes.String(), func(t *testing.T) {
+			s := newFailing()
+			var did kit.Deeds
+			body := kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
+				seat := kit.Ask(st, kit.Text("seat"))
+				check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }}
+				paid, err := mrtr.Once(st.Ctx, st.Call, "pay", func(context.Context, string) (string, error) {
+					s.failOver(t, 0)
+					time.Sleep(takes)
+					did.Note("paid")
+					return "paid", nil
+				}, check)
+				if err != nil {
+					return kit.Out{}, err
+				}
+				kit.Ask(st, kit.Text("more"))
+				return kit.Out{Plan: seat + " " + paid}, nil
+			})["journal"]
+			serve := func() *kit.Trip {
+				return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), body, "")
 			}
-			check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "", false, nil }}
-			paid, err := mrtr.Once(st.Ctx, st.Call, "pay", func(context.Context, string) (string, error) { return "paid", nil }, check)
-			if err != nil {
-				return kit.Out{}, err
+			here, there := serve(), serve()
+			asked := here.Begin()
+			own := kit.UnderWay(func() kit.Reply { return here.Answer(asked, "window") })
+			time.Sleep(time.Second)
+			other := there.Answer(asked, "window")
+			for other.Err != nil {
+				retryable(t, other.Err, "in_flight")
+				other = there.Answer(asked, "window")
 			}
-			kit.Ask(st, kit.Text("more"))
-			return kit.Out{Plan: seat + " " + paid}, nil
-		})["journal"], "")
-		asked := tool.Begin()
-		retryable(t, tool.Answer(asked, "window").Err, "store_unavailable")
-		more := tool.Answer(asked, "window")
-		require.Equal(t, []string{"more"}, more.Asks)
-		require.Equal(t, more, tool.Answer(asked, "window"))
-		require.Equal(t, kit.Reply{Plan: "window paid"}, tool.Answer(more, "no"))
-	})
+			more := <-own
+			require.NoError(t, more.Err)
+			require.Equal(t, []string{"more"}, more.Asks)
+			require.Equal(t, more, other)
+			require.Equal(t, kit.Reply{Plan: "window paid"}, there.Answer(more, "no"))
+			require.Equal(t, 1, did.Count("paid"))
+		})
+	}
 }

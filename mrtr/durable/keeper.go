@@ -128,6 +128,7 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 	k.records.store, k.records.patience = watched(d.store, k.listener), d.o.Patience
 	table := claim.Options{
 		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts,
+		Moved: k.moved,
 	}
 	if _, can := d.store.(store.Sweeper); can {
 		table.Sweeper = k.records.store.(store.Sweeper)
@@ -344,4 +345,9 @@ func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
 var _ mrtr.Keeper = (*Keeper)(nil)
 
 // epoch of a store is asked for once, and again when the store has forgotten what it had.
-type epoch = atomic.Pointer[string]
+type epoch struct {
+	atomic.Pointer[string]
+	mu    sync.Mutex
+	last  string    // guarded by mu
+	since time.Time // it is known; guarded by mu
+}

@@ -40,8 +40,24 @@ func (r *Records) Epoch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.epoch.Store(&epoch)
+	r.epoch.learn(epoch)
 	return epoch, nil
+}
+
+func (e *epoch) learn(now string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last != now {
+		e.last, e.since = now, time.Now()
+	}
+	e.Store(&now)
+}
+
+// learnedAt is since when the epoch is known here.
+func (r *Records) learnedAt() time.Time {
+	r.epoch.mu.Lock()
+	defer r.epoch.mu.Unlock()
+	return r.epoch.since
 }
 
 // Forgotten notes that the store does not have the contents that somebody relies on. The epoch

@@ -278,6 +278,12 @@ func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
 // follow is the outcome of a turn that another request has taken over.
 func (n *notes) follow() (mrtr.Outcome, error) {
 	a, err := n.k.turns.Follow(n.w, n.turn)
+	if errors.Is(err, store.ErrForgotten) {
+		if key, ok := n.k.moved(n.w, n.turn.Key); ok {
+			n.turn.Key = key
+			a, err = n.k.turns.Follow(n.w, n.turn)
+		}
+	}
 	if err != nil {
 		return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	}

@@ -243,6 +243,8 @@ func (h *Held) write(ctx context.Context) error {
 		case !store.IsVerdict(err):
 			h.unsure = true
 			return err
+		case errors.Is(err, store.ErrForgotten) && h.move(ctx):
+			return nil
 		case !errors.Is(err, store.ErrConflict):
 			return err
 		case !h.unsure:
@@ -266,6 +268,31 @@ func (h *Held) write(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// move takes the record of a living holder along into the next incarnation of the store, unless another
+// request has the turn there. The caller holds h.mu.
+func (h *Held) move(ctx context.Context) (moved bool) {
+	if h.table.Moved == nil {
+		return false
+	}
+	key, ok := h.table.Moved(ctx, h.turn.Key)
+	if !ok {
+		return false
+	}
+	r, at, err := h.table.look(ctx, key)
+	h.turn.Key, h.at = key, at
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		err = h.create(ctx)
+	case err == nil && r.holder == h.record.holder:
+		err = h.update(ctx)
+	case err == nil:
+		err = store.ErrExists
+	}
+	h.fenced = errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)
+	h.unsure = err != nil
+	return err == nil
 }
 
 // sealed is the record as it is stored, and how long it is to live.

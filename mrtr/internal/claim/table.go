@@ -39,6 +39,9 @@ type Options struct {
 	// Sweeper and Scheduler are those of the Store, nil where it is none.
 	Sweeper   store.Sweeper
 	Scheduler store.Scheduler
+	// Moved is the key of a record in a later incarnation of the store that has refused it, if that has
+	// the same contents.
+	Moved func(ctx context.Context, key store.Key) (now store.Key, ok bool)
 	// Sealer seals the records, so that nobody reads them in the store. Nil where they
 	// do not leave the process.
 	Sealer Sealer
