@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -118,6 +119,7 @@ type Manager struct {
 	ids      sealer
 	records  *mrtr.Sealer // nil where the records do not leave the process
 	seen     sighting.Log[store.Key, store.Revision]
+	epoch    atomic.Pointer[string] // of the store, as it was last seen
 	ledger   ledger
 	ended    ended
 

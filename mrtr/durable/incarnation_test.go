@@ -5,121 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/failover"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/store"
 )
-
-// failing is a store that fails over: it begins another incarnation, without its last writes.
-type failing struct {
-	mu     sync.Mutex
-	life   int
-	now    *store.Memory
-	writes []wrote
-}
-
-type wrote struct {
-	name  string
-	value []byte
-}
-
-func newFailing() *failing { return &failing{now: store.NewMemory(nil)} }
-
-// failOver keeps so many of the writes.
-func (f *failing) failOver(t *testing.T, kept int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.life++
-	f.now = store.NewMemory(nil)
-	f.writes = f.writes[:kept]
-	last := map[string][]byte{}
-	for _, w := range f.writes {
-		last[w.name] = w.value
-	}
-	for name, value := range last {
-		_, err := f.now.Create(t.Context(), store.Key{Epoch: f.own(), Name: name}, value, time.Hour)
-		require.NoError(t, err)
-	}
-}
-
-func (f *failing) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.writes)
-}
-
-func (f *failing) epoch() string { return store.EpochOf("contents", strconv.Itoa(f.life)) }
-
-// own is the epoch of the memory.
-func (f *failing) own() string {
-	epoch, _ := f.now.Epoch(context.Background())
-	return epoch
-}
-
-func (f *failing) Scope() store.Scope { return store.Machine }
-
-func (f *failing) Epoch(context.Context) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.epoch(), nil
-}
-
-func (f *failing) Reached(epoch string) store.Revision {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if epoch != f.epoch() {
-		return 0
-	}
-	return f.now.Reached(f.own())
-}
-
-func (f *failing) inside(key store.Key) (store.Key, error) {
-	if key.Epoch != f.epoch() {
-		return key, store.ErrForgotten
-	}
-	key.Epoch = f.own()
-	return key, nil
-}
-
-func (f *failing) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	return f.write(key, value, func(key store.Key) (store.Revision, error) { return f.now.Create(ctx, key, value, ttl) })
-}
-
-func (f *failing) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	return f.write(key, value, func(key store.Key) (store.Revision, error) { return f.now.Update(ctx, key, at, value, ttl) })
-}
-
-func (f *failing) write(key store.Key, value []byte, write func(store.Key) (store.Revision, error)) (store.Revision, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key, err := f.inside(key)
-	if err != nil {
-		return 0, err
-	}
-	at, err := write(key)
-	if err == nil {
-		f.writes = append(f.writes, wrote{key.Name, slices.Clone(value)})
-	}
-	return at, err
-}
-
-func (f *failing) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key, err := f.inside(key)
-	if err != nil {
-		return nil, 0, err
-	}
-	return f.now.Get(ctx, key)
-}
 
 // A store fails over before a round of a call, in it or after it, and has lost some of what it said it
 // had. Whatever the record of the round was, its effect happens once, or nobody is told that it did not.
@@ -159,7 +54,7 @@ func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
 	for _, row := range rows {
 		kit.InBubble(t, row.style+" "+row.opts+", "+row.fails, func(t *testing.T) {
 			var did kit.Deeds
-			s := newFailing()
+			s := failover.New()
 			found := func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }
 			opts := map[string]*mrtr.EffectOptions[string]{
 				"": nil, "again": {Again: true}, "check": {Check: found},
@@ -174,7 +69,7 @@ func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
 				first = old.Answer(asked, "window")
 				require.Equal(t, kit.Reply{Plan: "window paid"}, first)
 			}
-			s.failOver(t, map[string]int{before: 0, after: 0, half: 1, kept: s.count()}[row.fails])
+			s.FailOver(map[string]int{before: 0, after: 0, half: 1, kept: s.Writes()}[row.fails])
 			tools := []*kit.Trip{old, serve(), old}
 			for _, tool := range tools {
 				reply := tool.Answer(asked, "window")
@@ -197,7 +92,7 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 		for _, fails := range []bool{false, true} {
 			kit.InBubble(t, fmt.Sprintf("%s, fails over %t", style, fails), func(t *testing.T) {
 				var did kit.Deeds
-				s := newFailing()
+				s := failover.New()
 				body := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 					kit.Ask(s, kit.Text("seat"))
 					kit.Once(s, "hold", did.Do("held"))
@@ -215,7 +110,7 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 				}
 				require.Equal(t, []string{"hold"}, declines(first).Undone)
 				if fails {
-					s.failOver(t, 0)
+					s.FailOver(0)
 				}
 				for _, tool := range []*kit.Trip{first, serve()} {
 					e := declines(tool)
@@ -233,13 +128,13 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 func TestARoundOutlivesItsStoresIncarnation(t *testing.T) {
 	for _, takes := range []time.Duration{5 * time.Second, time.Minute} {
 		kit.InBubble(t, takes.String(), func(t *testing.T) {
-			s := newFailing()
+			s := failover.New()
 			var did kit.Deeds
 			body := kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
 				seat := kit.Ask(st, kit.Text("seat"))
 				check := &mrtr.EffectOptions[string]{Check: func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }}
 				paid, err := mrtr.Once(st.Ctx, st.Call, "pay", func(context.Context, string) (string, error) {
-					s.failOver(t, 0)
+					s.FailOver(0)
 					time.Sleep(takes)
 					did.Note("paid")
 					return "paid", nil
