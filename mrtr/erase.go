@@ -25,7 +25,7 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 	rt.audiences.Range(func(audience, _ any) bool {
 		owner := audience.(string)
 		if of := (&state{id: call}).intent(); of != "" {
-			all.kept = append(all.kept, firstName(owner, principal, of))
+			all.kept = append(all.kept, firstName(owner, principal, of), firstName(owner, principal, call))
 		}
 		for turn := range rt.limits.MaxRounds + 4 {
 			all.kept = append(all.kept, turnName(owner, principal, call, turn))

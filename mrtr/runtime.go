@@ -129,6 +129,7 @@ type Runtime struct {
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
+	watches       bool         // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
 	eraseTask     atomic.Pointer[Eraser]

@@ -72,7 +72,7 @@ func (k *Keeper) moved(ctx context.Context, key store.Key) (now store.Key, ok bo
 func (n *notes) outlast(ctx context.Context) error {
 	until := n.k.records.learnedAt().Add(n.k.o.Lease)
 	for time.Now().Before(until) {
-		standing, _, err := n.k.turns.Standing(ctx, n.turn.Key, n.t.Handler)
+		standing, _, err := n.k.turns.Standing(ctx, n.turn.Key, true, n.t.Handler)
 		if err != nil || standing != claim.Unclaimed {
 			return err
 		}
