@@ -28,6 +28,7 @@ type entry struct {
 	free     bool // it stands whatever the answers are
 	checks   bool // of an effect that has begun: its author can check whether it happened
 	reworded int  // of an answer: how many times in a row its question was worded anew
+	found    bool // of an effect: a check found it in this round
 }
 
 // A history keeps these.
@@ -368,6 +369,9 @@ const defaultWithin = 5 * time.Minute
 
 // unknownEnd is the detail of a round that ended with an effect in doubt.
 const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
+
+// forgetful is the detail of a call of which nobody knows whether it has gone on before.
+const forgetful = "the server's store may have lost what this call did"
 
 // handlerGrace is how long an effect may go on after its context has ended.
 const handlerGrace = 10 * time.Second

@@ -132,7 +132,7 @@ func (r *round) mean(ctx context.Context) error {
 	if task != nil { // its rounds find each other by the id
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
 		r.st.id = in.name + hex.EncodeToString(sum[:idLen/2])
-		task.Mean(rendezvous.Intent{Name: in.name, Print: in.print})
+		r.taskPrint = in.print
 		return r.keepForTask(ctx, in)
 	}
 	r.intend(in)

@@ -103,6 +103,11 @@ type Notes interface {
 	Left() []byte
 	CutOff() bool
 	Call() string
+	// Doubts reports whether a run of the turn may have been forgotten: then every effect of this
+	// one may have happened before.
+	Doubts() bool
+	// Mark is that of the states which come of the round.
+	Mark() string
 	// Since is that of the Turn which was claimed first.
 	Since() time.Time
 	// Begun writes down the effects of the round, one of which is about to begin. With an
@@ -200,6 +205,8 @@ type noNotes struct{}
 func (noNotes) Left() []byte                { return nil }
 func (noNotes) CutOff() bool                { return false }
 func (noNotes) Call() string                { return "" }
+func (noNotes) Doubts() bool                { return false }
+func (noNotes) Mark() string                { return "" }
 func (noNotes) Since() time.Time            { return time.Time{} }
 func (noNotes) Begun(context.Context) error { return nil }
 func (noNotes) Ended()                      {}

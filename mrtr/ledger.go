@@ -17,6 +17,7 @@ type ledger struct {
 	ex     exchange
 	life   context.Context // of the round
 	base   int             // length of the history when the round began
+	doubts bool            // every effect that the history does not have may have happened all the same
 	asOf   time.Time       // when its answers came, if one of its questions has a deadline
 
 	mu      sync.Mutex // guards the fields below
@@ -163,6 +164,12 @@ func (l *ledger) isGiven() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.given
+}
+
+// inDoubt reports whether an effect was attempted, or may have been, and nobody knows whether it
+// happened. The caller holds l.mu.
+func (l *ledger) inDoubt(key string) bool {
+	return l.st.done.inDoubt(key) || l.doubts && l.st.done.effect(key) == nil
 }
 
 // run marks an effect as running. The caller holds l.mu.

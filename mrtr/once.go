@@ -162,7 +162,7 @@ func (a *attempt) begin() (value json.RawMessage, found bool, err error) {
 		}
 		a.since = len(h)
 		l.run(runningEffect{key: a.key, free: a.free, until: time.Now().Add(defaultWithin)})
-		a.idem, a.doubtful = l.idem(a.key, a.free), h.inDoubt(a.key)
+		a.idem, a.doubtful = l.idem(a.key, a.free), l.inDoubt(a.key)
 	})
 	if meets != nil {
 		err = meet(meets)
@@ -244,7 +244,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 		return nil, err
 	}
 	value, err = json.Marshal(v)
-	ending.kind, ending.value, ending.doubt = Happened, value, err != nil
+	ending.kind, ending.value, ending.doubt, ending.found = Happened, value, err != nil, done
 	returned = true
 	if err != nil {
 		return nil, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", shown(a.key), err))
@@ -281,9 +281,13 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	}
 	if failed != nil {
 		l := a.p.at.Load()
-		err = &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
+		unknown := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
+		err = unknown
 		a.p.locked(func(l *ledger) {
-			if !a.doubtful { // CheckFirst: an attempt that nobody remembers
+			if !l.st.done.inDoubt(a.key) { // an attempt that nobody remembers
+				if l.doubts {
+					unknown.Detail = forgetful
+				}
 				l.st.done = append(l.st.done, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
 			}
 			l.hear(Entry{Kind: InDoubt, Key: shown(a.key)})

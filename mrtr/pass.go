@@ -216,7 +216,7 @@ func (p *Pass) Running() (key string) {
 
 // InDoubt reports whether an effect was attempted and nobody knows whether it happened.
 func (p *Pass) InDoubt(key string) (yes bool) {
-	p.locked(func(l *ledger) { yes = l.st.done.inDoubt(key) })
+	p.locked(func(l *ledger) { yes = l.inDoubt(key) })
 	return yes
 }
 

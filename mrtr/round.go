@@ -195,6 +195,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	if r.keeps {
 		r.notes = n
 		n.Watch(r)
+		r.doubts = n.Doubts()
 		r.doubtUndoings(left)
 	}
 	r.reportAnswers("")
@@ -202,6 +203,8 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	switch {
 	case n.CutOff() && len(r.st.pending) == 0 && r.intent == nil && !r.target.goesOn(left): // its handler was entered
 		err = &Error{Reason: OutcomeUnknown}
+	case r.doubts && over == nil && !r.target.goesOn(left): // it may have been
+		err = &Error{Reason: OutcomeUnknown, Detail: forgetful}
 	case over != nil:
 		err = over
 	case left.hasStopped():

@@ -132,6 +132,7 @@ type Runtime struct {
 	watches       bool         // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
+	eraseTask     atomic.Pointer[Eraser]
 	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
@@ -315,34 +316,6 @@ func (rt *Runtime) sealFor(t *target) {
 // lastUse is when no instance takes a state any more that ends at until by the clock of the one
 // that sealed it.
 func (rt *Runtime) lastUse(until time.Time) time.Time { return until.Add(2*rt.Skew() + time.Minute) }
-
-// Erase empties the records that the Keeper has of a call, for a user who wants their data gone.
-// The caller and the call are named as in a [Round]. It returns how many records had anything to
-// erase; the others have expired, were erased before, or belong to handlers that this runtime
-// does not serve.
-//
-// An empty record stays until the call's states have expired, and says only that its round has
-// run: a request for it ends with [ResultNotKept], and runs nothing. While a round of the call
-// runs its record stays, and the error says so: try again when it has ended.
-func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
-	eraser, ok := rt.keeper.(interface {
-		Erase(ctx context.Context, call string, names []string, expires time.Time) (int, error)
-	})
-	if !ok {
-		return 0, misuse("Erase: the runtime has no store")
-	}
-	var names []string
-	rt.audiences.Range(func(audience, _ any) bool {
-		if of := (&state{id: call}).intent(); of != "" {
-			names = append(names, firstName(audience.(string), principal, of), firstName(audience.(string), principal, call))
-		}
-		for turn := range rt.limits.MaxRounds + 4 {
-			names = append(names, turnName(audience.(string), principal, call, turn))
-		}
-		return true
-	})
-	return eraser.Erase(ctx, call, names, rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))))
-}
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. From now
 // on a call that would need a held handler is refused with -31001 before its handler is entered:

@@ -174,6 +174,9 @@ func (r *round) nextTurn() {
 	if r.st.until != 0 {
 		r.st.turn++
 	}
+	if r.notes != nil {
+		r.st.mark = r.notes.Mark()
+	}
 	_, ttl := r.states()
 	r.st.until = time.Now().Add(ttl).UnixMilli()
 	r.keepLonger()
@@ -376,14 +379,15 @@ type round struct {
 	ledger
 	handler enterer
 
-	begins   bool    // the call begins with this request
-	intent   *intent // of a first request, where others may mean the same
-	known    *known  // of a branch that became a call of its own
-	keeps    bool    // the Keeper has the round
-	ends     error   // by which its request ends the call
-	over     error   // by which its answers, or its request, end the call before the handler is entered
-	first    Pass
-	rejected *Outcome // of a request that was refused
+	begins    bool    // the call begins with this request
+	taskPrint string  // of the arguments of a call whose client has a key for its task
+	intent    *intent // of a first request, where others may mean the same
+	known     *known  // of a branch that became a call of its own
+	keeps     bool    // the Keeper has the round
+	ends      error   // by which its request ends the call
+	over      error   // by which its answers, or its request, end the call before the handler is entered
+	first     Pass
+	rejected  *Outcome // of a request that was refused
 }
 
 func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }

@@ -35,7 +35,7 @@ func (r *round) offerTask(ctx context.Context) (start bool, _ error) {
 	}
 	r.life = ctx
 	if !r.begins {
-		task.Declare(p, r.st.isKept())
+		r.declare(task, true)
 		return false, nil
 	}
 	if err := r.refuseUnaskable(); err != nil {
@@ -55,6 +55,13 @@ func (r *round) start(err error) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	rendezvous.TaskRoundOf(r.life).Declare(r.target.task, r.st.isKept())
+	r.declare(rendezvous.TaskRoundOf(r.life), false)
 	return Outcome{Token: token, asks: []pending{}}
+}
+
+// declare tells what a task of the call would be. One that the call becomes late is another than that of
+// its first request.
+func (r *round) declare(task *rendezvous.TaskRound, late bool) {
+	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
+	task.Declare(r.target.task, r.st.isKept(), i)
 }

@@ -70,7 +70,8 @@ func checkUndos(undos []Undoing) error {
 }
 
 // undo undoes the effects of a call that has stopped, the last one first. It waits for an
-// effect that still runs: one that runs on beyond its time stays in doubt.
+// effect that still runs: one that runs on beyond its time stays in doubt. So does one that a
+// forgotten run of the turn may have undone.
 func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 	if len(undos) == 0 {
 		return
@@ -80,7 +81,13 @@ func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 		h := l.history()
 		e := h[i]
 		at := slices.IndexFunc(undos, func(u Undoing) bool { return u.key == shown(e.key) })
-		if at >= 0 && e.mayStand() && h.undoing(e.key) == nil && !l.runs(e.key) {
+		switch {
+		case at < 0 || !e.mayStand() || h.undoing(e.key) != nil || l.runs(e.key):
+		case l.doubts && (i < l.base || e.found):
+			l.locked(func() {
+				l.grow(entry{kind: Undone, key: e.key, doubt: true}, Entry{Reason: "it may have been undone before"})
+			})
+		default:
 			l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why)
 		}
 	}

@@ -29,7 +29,7 @@ func (m *Manager) call(ctx context.Context, next mcp.MethodHandler, req *mcp.Cal
 			return res, err
 		}
 		p.RequestState, policy, kept = begun.RequestState, first.Policy(), first.Kept()
-		if intent = first.Intent(); intent.Name != "" {
+		if intent = first.Intent(); intent.Keyed() {
 			if res, err := m.joinKnown(ctx, req, intent); res != nil || err != nil {
 				return res, err
 			}
@@ -86,6 +86,9 @@ func (m *Manager) wait(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, po
 			return out.res, out.err
 		default:
 		}
+		if intent.Name == "" {
+			intent = r.Intent()
+		}
 		if res, err := m.create(ctx, w, p, intent, engine, r.Kept(), r); res != nil || err != nil {
 			return res, err
 		}
@@ -120,11 +123,11 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 	if !m.ledger.admit(key, principal, rec.Expires) {
 		return nil, nil
 	}
-	if intent.Name != "" {
+	if rec.Call = intent.Call; intent.Keyed() {
 		rec.ID, rec.Print = id, intent.Print
 	}
 	at, err := m.save(ctx, key, rec, 0)
-	if errors.Is(err, store.ErrExists) { // of the same intent, and counted in where it was made
+	if errors.Is(err, store.ErrExists) && intent.Keyed() { // it was counted in where it was made
 		return m.join(ctx, key, intent, running)
 	}
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,6 +29,8 @@ type Runtime interface {
 	Sealer(purpose string, ttl time.Duration, maxToken int) (*mrtr.Sealer, error)
 	StateTTL() time.Duration
 	Keeper() mrtr.Keeper
+	ErasesTasks(f mrtr.Eraser)
+	Erase(ctx context.Context, principal, call string) (erased int, err error)
 }
 
 // Policy says when a call of a tool becomes a task whose handler is not made by package mrtr:
@@ -116,7 +119,9 @@ type Manager struct {
 	ids      sealer
 	records  *mrtr.Sealer // nil where the records do not leave the process
 	seen     sighting.Log[store.Key, store.Revision]
+	epoch    atomic.Pointer[string] // of the store, as it was last seen
 	ledger   ledger
+	ended    ended
 
 	listening ledger // of the tasks that somebody listens to
 
@@ -184,6 +189,7 @@ func (m *Manager) keep() (err error) {
 		m.ids = codec.For(idPurpose)
 		return nil
 	}
+	rt.ErasesTasks(m.erase)
 	ids, err := rt.Sealer(idPurpose, m.o.TTL, 0)
 	if m.ids = ids; err != nil || !m.shared {
 		return err

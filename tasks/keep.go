@@ -25,18 +25,20 @@ func idBinding(principal string) statecodec.Binding {
 	return statecodec.Binding{Method: "tasks", Principal: principal}
 }
 
-// name makes the id of a task, and the key of its record, which calls of one intent have in common.
-func (m *Manager) name(ctx context.Context, principal, intent string) (id string, key store.Key, err error) {
+// name makes the id of a task, and the key of its record: the engine names those of its calls.
+func (m *Manager) name(ctx context.Context, principal, own string) (id string, key store.Key, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	epoch, err := m.store.Epoch(ctx)
+	epoch, err := m.present(ctx)
 	if err != nil {
 		return "", key, err
 	}
-	key = store.Key{Epoch: epoch, Name: "task." + cmp.Or(intent, rand.Text())}
+	key = store.Key{Epoch: epoch, Name: recordName(cmp.Or(own, rand.Text()))}
 	id, err = m.ids.Seal(idBinding(principal), []byte(key.Epoch+" "+key.Name))
 	return id, key, err
 }
+
+func recordName(own string) string { return "task." + own }
 
 // find is the key of the record that an id names.
 func (m *Manager) find(id, principal string) (key store.Key, err error) {
@@ -46,6 +48,39 @@ func (m *Manager) find(id, principal string) (key store.Key, err error) {
 	}
 	key.Epoch, key.Name, _ = strings.Cut(string(name), " ")
 	return key, nil
+}
+
+// present is the present epoch of the store.
+func (m *Manager) present(ctx context.Context) (string, error) {
+	epoch, err := m.store.Epoch(ctx)
+	if err == nil {
+		m.epoch.Store(&epoch)
+	}
+	return epoch, err
+}
+
+// in is a key in the present incarnation of the store, as far as this instance knows. A record that
+// another one of the same contents has is the same.
+func (m *Manager) in(key store.Key) store.Key {
+	if now := m.epoch.Load(); now != nil && store.Kin(*now, key.Epoch) {
+		key.Epoch = *now
+	}
+	return key
+}
+
+// found does something with the record that an id names, in whichever incarnation the store is.
+func (m *Manager) found(ctx context.Context, named store.Key, w *way, do func(key store.Key) error) error {
+	for {
+		key := m.in(named)
+		w.moved = key != named
+		err := do(key)
+		if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrForgotten) {
+			return err
+		}
+		if _, failed := m.present(ctx); failed != nil || m.in(named) == key {
+			return err
+		}
+	}
 }
 
 // sender is the principal of a request.

@@ -108,6 +108,7 @@ func (a *acknowledgedTasks) MarshalJSON() ([]byte, error) {
 func (l *listener) accept() (ids []string) {
 	for _, id := range l.stream.Tasks(l.id) {
 		key, err := l.m.find(id, l.principal)
+		key = l.m.in(key)
 		if _, twice := l.tasks[key]; err != nil || twice {
 			continue
 		}
@@ -123,8 +124,12 @@ func (l *listener) accept() (ids []string) {
 // follow tells of one task until it ends.
 func (l *listener) follow(key store.Key, id string) {
 	var told []byte
+	w := *l.way
+	if named, err := l.m.find(id, l.principal); err == nil {
+		w.moved = named != key
+	}
 	for l.ctx.Err() == nil {
-		r, at, err := l.m.get(l.ctx, key, l.way)
+		r, at, err := l.m.get(l.ctx, key, &w)
 		if store.IsVerdict(err) || errors.Is(err, errRecord) {
 			return
 		}

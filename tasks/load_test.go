@@ -21,6 +21,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -163,6 +164,89 @@ func TestOneCallerWantsEveryTask(t *testing.T) {
 		require.Equal(t, "task", ann.ResultType)
 		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+5 }, 30*time.Second, time.Millisecond, "a task that waits holds no goroutine")
 		require.NoError(t, w.Close())
+	}
+}
+
+// The results of one caller's tasks fill no store: the oldest give way, with all that their calls have
+// left. Another caller has a task of their own, and a call that is none.
+func TestTheEndedTasksOfOneCallerGiveWay(t *testing.T) {
+	const size, room = 100 << 10, 16 << 20 // for about 80 tasks
+	records := store.NewMemory(&store.MemoryOptions{MaxBytes: room})
+	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(records, nil), Principal: userOf})
+	require.NoError(t, err)
+	defer rt.Close()
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	long := strings.Repeat("x", size)
+	style := mrtr.Native(func(_ context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, plan, error) {
+		if in.To != "far" {
+			if chosen, ok := mrtr.Answer(c, seat); ok {
+				return nil, plan{chosen}, nil
+			}
+			return mrtr.Need(seat), plan{}, nil
+		}
+		return nil, plan{long}, nil
+	})
+	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: atOnce}))
+	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+	require.NoError(t, err)
+	defer m.Close()
+	c := connect(t, server)
+	ends := func(user, to string) seen {
+		s, failed := c.as(user, "tools/call", map[string]any{"name": "book", "arguments": trip{to}})
+		require.Nil(t, failed)
+		require.Equal(t, "task", s.ResultType)
+		for s.Status == "working" {
+			s, failed = c.as(user, "tasks/get", map[string]any{"taskId": s.TaskID})
+			require.Nil(t, failed)
+		}
+		return s
+	}
+	first := ends("eve", "far")
+	for range many(t, "MRTR_CALLS", 200) {
+		s := ends("eve", "far")
+		require.Equal(t, "completed", s.Status)
+		require.Contains(t, string(s.Result), long)
+	}
+	gone, failed := c.as("eve", "tasks/get", map[string]any{"taskId": first.TaskID})
+	require.Nil(t, failed)
+	require.Equal(t, "completed", gone.Status)
+	require.Contains(t, string(gone.Result), "no longer kept")
+
+	s := ends("ann", "near")
+	require.Equal(t, "input_required", s.Status)
+	plain, err := wire.Connect(t.Context(), server, &wire.Options{Capabilities: wire.FormOnly})
+	require.NoError(t, err)
+	defer plain.Close()
+	ann := client{t, plain}
+	asked, failed := ann.as("ann", "tools/call", map[string]any{"name": "book", "arguments": trip{"near"}})
+	require.Nil(t, failed)
+	done, failed := ann.as("ann", "tools/call", map[string]any{
+		"name": "book", "arguments": trip{"near"}, "requestState": asked.RequestState,
+		"inputResponses": map[string]any{"seat": accept("seat", "window")},
+	})
+	require.Nil(t, failed)
+	require.Contains(t, string(done.raw)+done.ResultType, "complete")
+}
+
+// Cancellations of tasks that another instance works on wait in no goroutine each.
+func TestManyCancellationsElsewhere(t *testing.T) {
+	records, keys := machine{store.NewMemory(nil)}, ephemeral(t)
+	n := many(t, "MRTR_CANCELS", 500)
+	here := newSite(t, setting{style: "journal" + late, policy: atOnce, records: records, keys: keys, did: &ledger{at: func(ctx context.Context) { <-ctx.Done() }}, options: tasks.Options{MaxTasks: n, MaxTasksPerPrincipal: n}})
+	there := newSite(t, setting{style: "journal" + late, policy: atOnce, records: records, keys: keys})
+	first, second := connect(t, here.server), connect(t, there.server)
+	ids := make([]string, n*3/4)
+	for i := range ids {
+		ids[i] = first.call().TaskID
+		require.NotEmpty(t, ids[i])
+	}
+	for _, id := range ids {
+		first.answer(first.settle(id))
+	}
+	before := runtime.NumGoroutine()
+	for _, id := range ids {
+		second.cancel(id)
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+20)
 	}
 }
 

@@ -33,27 +33,46 @@ func (m *Manager) serve(ctx context.Context, next mcp.MethodHandler, method stri
 	if err != nil {
 		return nil, unknownTask()
 	}
-	w := m.wayOf(ctx, next, req)
-	switch method {
-	case tasksGet:
-		r, _, err := m.get(ctx, key, w)
-		if err != nil {
-			return nil, unreachable(ctx, err)
-		}
-		return r.show(id, m.o.PollInterval), nil
-	case tasksUpdate:
-		answers, ok := p.responses()
-		if !ok {
-			return nil, badResponses()
-		}
-		err = m.update(ctx, key, answers, w)
-	case tasksCancel:
-		err = m.cancel(ctx, key, w)
+	answers, ok := p.responses()
+	if method == tasksUpdate && !ok {
+		return nil, badResponses()
 	}
-	if err != nil {
+	w := m.wayOf(ctx, next, req)
+	var shown *taskResult
+	if err := m.found(ctx, key, w, func(key store.Key) error {
+		switch method {
+		case tasksUpdate:
+			return m.update(ctx, key, answers, w)
+		case tasksCancel:
+			return m.cancel(ctx, key, w)
+		}
+		r, _, err := m.get(ctx, key, w)
+		if err == nil {
+			shown = r.show(id, m.o.PollInterval)
+		}
+		return err
+	}); err != nil {
 		return nil, unreachable(ctx, err)
 	}
+	if shown != nil {
+		return shown, nil
+	}
 	return acknowledge(), nil
+}
+
+// doubts ends a task of which nobody knows how far it had come: its rounds cannot be asked for again,
+// and an earlier incarnation of the store may have known of another one.
+func (w *way) doubts(r *record) bool {
+	if !w.moved || r.Kept || r.Status.terminal() {
+		return false
+	}
+	r.cutOff()
+	return true
+}
+
+func (r *record) cutOff() {
+	r.Error = marshal(wireError(errCutOff))
+	r.end(failed, errCutOff.Error())
 }
 
 // get reads a task. Whoever asks for one whose holder or user is silent goes on with it.
@@ -89,8 +108,11 @@ func (m *Manager) takeOver(ctx context.Context, key store.Key, r *record, w *way
 		mine = r.Status == working && r.Holder == silent
 		if mine && !r.Kept && silent != "" { // a holder that lets go has not begun its round
 			mine = false
-			r.Error = marshal(wireError(errCutOff))
-			r.end(failed, errCutOff.Error())
+			r.cutOff()
+			return true
+		}
+		if mine && w.doubts(r) {
+			mine = false
 			return true
 		}
 		if mine {
@@ -126,6 +148,10 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 	r, at, err := m.change(ctx, key, func(r *record) bool {
 		took := r.Status == inputRequired && r.answer(answers)
 		if goesOn = r.answered(); goesOn {
+			if w.doubts(r) {
+				goesOn = false
+				return true
+			}
 			r.proceed(newHolder())
 		}
 		return took || goesOn
@@ -148,6 +174,9 @@ func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 		waited = false
 		if r.Status.terminal() || r.Cancel {
 			return false
+		}
+		if w.doubts(r) {
+			return true
 		}
 		r.Cancel = true
 		if waited = r.Status == inputRequired; waited {

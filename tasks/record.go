@@ -26,6 +26,8 @@ type record struct {
 	// that every call with the key has.
 	ID    string `json:"id,omitempty"`
 	Print string `json:"print,omitempty"`
+	// Call is that of the engine, "" where it has none.
+	Call string `json:"call,omitempty"`
 	// Engine: the handler's state is there before the handler is entered, and it can be
 	// told that its call ends.
 	Engine bool `json:"engine,omitempty"`
@@ -50,6 +52,8 @@ type record struct {
 	Holder string `json:"holder,omitempty"`
 	// Cancel: tasks/cancel came before the task had an end.
 	Cancel bool `json:"cancel,omitempty"`
+	// Erased: nothing is left of the task but that it was one.
+	Erased bool `json:"erased,omitempty"`
 }
 
 // question is one that a task asks. Its key for the client is that of the handler's question

@@ -21,6 +21,8 @@ type way struct {
 	session *mcp.ServerSession
 	extra   *mcp.RequestExtra
 	ctx     context.Context
+	// moved: the task began in an earlier incarnation of the store, which may have known more of it.
+	moved bool
 }
 
 func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Request) *way {

@@ -63,6 +63,7 @@ func (m *Manager) start(key store.Key, rec *record, at store.Revision, w *way, r
 		m.mu.Unlock()
 		if t.rec.Status.terminal() {
 			m.ledger.leave(key)
+			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, t.rec.weight(), t.rec.Expires}))
 		}
 	}()
 	return true
@@ -351,6 +352,12 @@ func (t *run) write(next func() *record) bool {
 				t.rec.Cancel = t.rec.Cancel || now.Cancel
 				t.at = at
 			}
+		}
+		if time.Now().After(end) && errors.Is(err, store.ErrFull) && !shrunk && t.rec.Status.terminal() {
+			shrunk = true
+			t.rec.shrink() // it is no longer than what it replaces
+			next = func() *record { return t.rec }
+			continue
 		}
 		if time.Now().After(end) {
 			t.m.o.Logger.Error("the record of a task could not be written", "tool", t.rec.Name, "principal", t.rec.Principal, "error", err)

@@ -34,29 +34,36 @@ type TaskRound struct {
 	message string // the last one, until there is a task to show it
 }
 
-// Intent names the task that a client's key stands for: all calls with the Name are one task. Their
-// arguments are equal if their Prints are.
-type Intent struct{ Name, Print string }
+// Intent names the record of a call's task. Where the client has a key all calls with it have one
+// Name, and are one task: their arguments are equal if their Prints are. Call is the call's id.
+type Intent struct{ Name, Print, Call string }
+
+// Keyed reports whether a client has a key for the task.
+func (i Intent) Keyed() bool { return i.Print != "" }
 
 // NewTaskRound makes a round.
 func NewTaskRound() *TaskRound {
 	return &TaskRound{declared: make(chan struct{}), detached: make(chan struct{})}
 }
 
-// Declare tells the policy of the round's handler, and whether its rounds are kept: then another
-// instance can ask for one that was cut off.
-func (r *TaskRound) Declare(p TaskPolicy, kept bool) {
+// Declare tells the policy of the round's handler, and what a task of its call would be. Kept rounds
+// that were cut off another instance can ask for.
+func (r *TaskRound) Declare(p TaskPolicy, kept bool, i Intent) {
 	r.declare.Do(func() {
-		r.policy, r.kept = p, kept
+		r.policy, r.kept, r.intent = p, kept, i
 		close(r.declared)
 	})
 }
 
-// Mean tells the intent of the call, before its policy.
-func (r *TaskRound) Mean(i Intent) { r.intent = i }
-
-// Intent is the one that was told. It is called after Policy.
-func (r *TaskRound) Intent() Intent { return r.intent }
+// Intent is the one that was declared.
+func (r *TaskRound) Intent() Intent {
+	select {
+	case <-r.declared:
+		return r.intent
+	default:
+		return Intent{}
+	}
+}
 
 // Declared is closed when the handler is known to have a policy.
 func (r *TaskRound) Declared() <-chan struct{} { return r.declared }

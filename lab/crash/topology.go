@@ -31,6 +31,8 @@ type Event struct {
 	Set func(t *testing.T) Scene
 	// Keeps says that no acknowledged write is lost, so that no call is to end in doubt.
 	Keeps bool
+	// Splits says that two servers take writes, so that only an effect that asks first is safe.
+	Splits bool
 	// Daily is played by day too.
 	Daily bool
 }
@@ -57,8 +59,13 @@ const (
 var sceneRemember = durable.Options{Lease: 2 * time.Second, Patience: 500 * time.Millisecond, Wait: 2 * time.Second}
 
 // sceneTools are the tools of an instance: an effect that nobody can ask about, and one that
-// somebody can.
-var sceneTools = []string{"journal", "journal + Check"}
+// somebody can. Where the store splits it asks about each attempt.
+func (e *Event) sceneTools() []string {
+	if e.Splits {
+		return []string{"journal", "journal + CheckFirst"}
+	}
+	return []string{"journal", "journal + Check"}
+}
 
 // RunEvents plays events, and logs a line of the table for each: its calls by their last
 // answer, those that were paid twice, and the answers that the ledger denies.
@@ -70,7 +77,7 @@ func RunEvents(t *testing.T, backend string, events []Event) {
 				t.Log("it is played at night")
 				return
 			}
-			p := &play{Scene: e.Set(t), t: t, all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
+			p := &play{Scene: e.Set(t), t: t, tools: e.sceneTools(), all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
 			p.run()
 			line := fmt.Sprintf("| %s | %s | %s |", backend, e.Name, p.sums())
 			t.Log(line)
@@ -92,6 +99,7 @@ type play struct {
 	Scene
 	t     *testing.T
 	all   *fleet.Instances
+	tools []string
 	calls []*sceneCall
 	done  atomic.Int64 // calls
 
@@ -119,7 +127,7 @@ const (
 
 func (p *play) start(instance int) {
 	tools := map[string]fleet.Row{}
-	for _, name := range sceneTools {
+	for _, name := range p.tools {
 		tools[name] = fleet.Find(name)
 	}
 	_, conn := p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
@@ -171,7 +179,7 @@ func (p *play) startAll() {
 func (p *play) each(calls []*sceneCall, play func(*sceneCall)) {
 	require.NoError(p.t, storm.Parallel(len(calls), sceneWorkers, func(i int) {
 		if calls[i] == nil {
-			calls[i] = &sceneCall{tool: sceneTools[mathrand.IntN(len(sceneTools))], order: rand.Text()}
+			calls[i] = &sceneCall{tool: p.tools[mathrand.IntN(len(p.tools))], order: rand.Text()}
 		}
 		play(calls[i])
 	}))

@@ -92,7 +92,7 @@ var postgresEvents = []Event{
 			p.turn(p.ways[:]...)
 		}}
 	}},
-	{Name: "split brain, asynchronous", Set: func(t *testing.T) Scene {
+	{Name: "split brain, asynchronous", Splits: true, Set: func(t *testing.T) Scene {
 		p := newPair(t, false)
 		return Scene{Open: p.open, Before: func() { p.follows.HoldAnswers() }, At: func() {
 			p.follows.Cut()

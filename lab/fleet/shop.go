@@ -265,6 +265,10 @@ func check(shop *Shop) *mrtr.EffectOptions[Receipt] {
 	return &mrtr.EffectOptions[Receipt]{Check: shop.Find}
 }
 
+func checkFirst(shop *Shop) *mrtr.EffectOptions[Receipt] {
+	return &mrtr.EffectOptions[Receipt]{Check: shop.Find, CheckFirst: true}
+}
+
 func again(*Shop) *mrtr.EffectOptions[Receipt] { return &mrtr.EffectOptions[Receipt]{Again: true} }
 
 type linearStyle func(linear.Func[Order, Receipt]) mrtr.Style[Order, Receipt]
@@ -302,6 +306,7 @@ var Rows = []Row{
 
 // MoreRows are in no table.
 var MoreRows = []Row{
+	{Name: "journal + CheckFirst", Style: linearStyle(linear.Journal[Order, Receipt]).of(checkFirst)},
 	{Name: "resumable + Check", Style: linearStyle(linear.Resumable[Order, Receipt]).of(check)},
 	{Name: "once + Check + InterruptedAgain", Opts: interrupted, Style: guards(check)},
 }

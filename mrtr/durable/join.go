@@ -7,7 +7,6 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
-	"github.com/mrtr-go/sdk/store"
 )
 
 // progress follows the outcomes of a call from that of its first turn: to the last one, or to the
@@ -21,7 +20,8 @@ func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p pr
 			return p, nil
 		}
 		p.until = next.Until
-		standing, outcome, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: next.Turn}, next.Waits, t.Handler)
+		key, _ := k.key(t, next.Turn)
+		standing, outcome, err := k.turns.Standing(ctx, key, next.Waits, t.Handler)
 		switch {
 		case err != nil:
 			return p, err

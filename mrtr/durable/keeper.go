@@ -132,6 +132,7 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 	k.records.store, k.records.patience = watched(d.store, k.listener), d.o.Patience
 	table := claim.Options{
 		Store: k.records.store, Lease: k.o.Lease, Wait: k.o.Wait, Patience: k.o.Patience, MaxAttempts: k.o.MaxAttempts,
+		Moved: k.moved,
 	}
 	if _, can := d.store.(store.Sweeper); can {
 		table.Sweeper = k.records.store.(store.Sweeper)
@@ -155,11 +156,11 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 
 // Begin implements [mrtr.Keeper].
 func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
-	mark, err := k.records.Epoch(ctx)
+	epoch, err := k.records.Epoch(ctx)
 	if err != nil {
 		return "", k.refused(ctx, mrtr.Turn{}, err, false)
 	}
-	return mark, nil
+	return k.mark(epoch), nil
 }
 
 // Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until
@@ -333,4 +334,9 @@ func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
 var _ mrtr.Keeper = (*Keeper)(nil)
 
 // epoch of a store is asked for once, and again when the store has forgotten what it had.
-type epoch = atomic.Pointer[string]
+type epoch struct {
+	atomic.Pointer[string]
+	mu    sync.Mutex
+	last  string    // guarded by mu
+	since time.Time // it is known; guarded by mu
+}

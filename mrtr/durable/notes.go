@@ -13,11 +13,12 @@ import (
 
 // notes implements [mrtr.Notes] for a turn that is held.
 type notes struct {
-	k     *Keeper
-	w     *work
-	t     mrtr.Turn
-	turn  claim.Turn
-	joins progress // of the call that an equal request began
+	k      *Keeper
+	w      *work
+	t      mrtr.Turn
+	turn   claim.Turn
+	doubts bool     // the turn may have run in an earlier incarnation of the store
+	joins  progress // of the call that an equal request began
 
 	mu     sync.Mutex
 	held   *claim.Held // nil before the turn is claimed
@@ -39,6 +40,9 @@ func (n *notes) CutOff() bool { return n.cutOff }
 func (n *notes) Call() string { return n.call }
 
 func (n *notes) Since() time.Time { return n.since }
+
+func (n *notes) Doubts() bool { return n.doubts }
+func (n *notes) Mark() string { return n.k.mark(n.t.Mark) }
 
 func (n *notes) Watch(effects mrtr.Effects) {
 	n.mu.Lock()

@@ -40,8 +40,24 @@ func (r *Records) Epoch(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r.epoch.Store(&epoch)
+	r.epoch.learn(epoch)
 	return epoch, nil
+}
+
+func (e *epoch) learn(now string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last != now {
+		e.last, e.since = now, time.Now()
+	}
+	e.Store(&now)
+}
+
+// learnedAt is since when the epoch is known here.
+func (r *Records) learnedAt() time.Time {
+	r.epoch.mu.Lock()
+	defer r.epoch.mu.Unlock()
+	return r.epoch.since
 }
 
 // Forgotten notes that the store does not have the contents that somebody relies on. The epoch
@@ -152,7 +168,15 @@ func (w *watchedStore) Wait(ctx context.Context, key store.Key, at store.Revisio
 	return store.Wait(ctx, w.Store, key, at)
 }
 
-// What follows is called of a store that can do it.
+// Reached implements [store.Marker]: a store that is none has come nowhere.
+func (w *watchedStore) Reached(epoch string) store.Revision {
+	if marker, ok := w.Store.(store.Marker); ok {
+		return marker.Reached(epoch)
+	}
+	return 0
+}
+
+// The operations below are called of a store that has them.
 
 func (w *watchedStore) Sweep(ctx context.Context) (left bool, err error) {
 	defer func(began time.Time) { w.tell(ctx, "sweep", began, err) }(time.Now())

@@ -34,7 +34,8 @@ const (
 // SIGSTOP: its code stands still, and so do its writes.
 type instance struct {
 	*hookedStore
-	at      string // where it stops; "" for nowhere
+	over    store.Store // in place of its own, unless nil
+	at      string      // where it stops; "" for nowhere
 	stopped chan struct{}
 	thaw    chan struct{}
 	frozen  atomic.Bool
@@ -121,7 +122,11 @@ func (i *instance) serve(t *testing.T, name string, did *kit.Deeds, opts *mrtr.E
 	})
 	styles["steps"] = list.MustBuild()
 	style, _, _ := strings.Cut(name, ",")
-	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(i)})
+	over := i.over
+	if over == nil {
+		over = i
+	}
+	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(over, nil), Listener: observe.With(i)})
 	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Interrupted: interrupted[name]})}
 }
 

@@ -16,7 +16,8 @@ import (
 // turn claims a turn and runs it, or recalls its outcome. A turn with which a call begins is run
 // first, and claimed with its first effect or with its questions.
 func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
-	n := &notes{k: k, w: w, t: t, turn: k.claimOf(t)}
+	n := &notes{k: k, w: w, t: t}
+	n.turn, n.doubts = k.claimOf(t)
 	concluded := false
 	defer func() {
 		if !concluded && n.held != nil { // a panic: release the turn, or its claim would be renewed for ever
@@ -29,15 +30,16 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 	return out, err
 }
 
-func (k *Keeper) claimOf(t mrtr.Turn) claim.Turn {
+func (k *Keeper) claimOf(t mrtr.Turn) (_ claim.Turn, doubtful bool) {
+	key, doubtful := k.key(t, t.Name)
 	turn := claim.Turn{
-		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
+		Key: key, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
 		Branch: t.Branch, Shared: t.Shared, Late: t.Late,
 	}
 	if t.First != nil {
 		turn.Call, turn.Aside = t.First.Call, t.First.Aside
 	}
-	return turn
+	return turn, doubtful
 }
 
 // play runs the turn, unless another request has it. That may show when the run has begun: what it
@@ -74,7 +76,7 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	if n.t.First != nil && !n.t.First.Keyed {
 		n.turn.Over = n.isOver
 	}
-	a, err := n.k.turns.Take(ctx, n.turn)
+	a, err := n.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrTooLarge) && n.turn.Result != nil: // nobody joins these questions, and their states are good
 		n.k.tell(n.w, n.t, mrtr.Entry{Kind: NotRecorded, Err: err})
@@ -176,7 +178,7 @@ func (n *notes) extend(o mrtr.Outcome) {
 	}
 	ctx := context.WithoutCancel(n.w)
 	for _, name := range o.Extend.Names {
-		if n.k.turns.Extend(ctx, store.Key{Epoch: n.t.Mark, Name: name}, o.Extend.Until) != nil {
+		if n.k.turns.Extend(ctx, store.Key{Epoch: n.turn.Key.Epoch, Name: name}, o.Extend.Until) != nil {
 			return
 		}
 	}
@@ -203,6 +205,12 @@ func (n *notes) recall(a claim.Answer) (mrtr.Outcome, error) {
 // follow is the outcome of a turn that another request has taken over.
 func (n *notes) follow() (mrtr.Outcome, error) {
 	a, err := n.k.turns.Follow(n.w, n.turn)
+	if errors.Is(err, store.ErrForgotten) {
+		if key, ok := n.k.moved(n.w, n.turn.Key); ok {
+			n.turn.Key = key
+			a, err = n.k.turns.Follow(n.w, n.turn)
+		}
+	}
 	if err != nil {
 		return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	}
@@ -229,9 +237,13 @@ func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool
 	case errors.Is(err, errTooManyOrphans):
 		return mrtr.KeptBack(again("This request was not begun: too many of your earlier ones still run", " later", "busy"), err.Error(), nil)
 	case errors.Is(err, store.ErrForgotten):
-		k.records.Forgotten()
 		if t.First != nil && !begun { // it relies on nothing yet
+			k.records.Forgotten()
 			return mrtr.ErrBeginAgain
+		}
+		epoch, _ := readMark(t.Mark)
+		if follows, failed := k.follows(context.WithoutCancel(ctx), epoch); t.First == nil && (follows || failed != nil) {
+			return mrtr.KeptBack(again("This request was not completed: the server's store was replaced", "", "store_unavailable"), "store_unavailable", err)
 		}
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
 		return mrtr.KeptBack(wire, Forgotten, nil)

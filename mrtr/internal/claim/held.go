@@ -250,6 +250,8 @@ func (h *Held) write(ctx context.Context) error {
 		case !store.IsVerdict(err):
 			h.unsure = true
 			return err
+		case errors.Is(err, store.ErrForgotten) && h.move(ctx):
+			return nil
 		case !errors.Is(err, store.ErrConflict):
 			return err
 		case !h.unsure:
@@ -273,6 +275,31 @@ func (h *Held) write(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// move takes the record of a living holder along into the next incarnation of the store, unless another
+// request has the turn there. The caller holds h.mu.
+func (h *Held) move(ctx context.Context) (moved bool) {
+	if h.table.Moved == nil {
+		return false
+	}
+	key, ok := h.table.Moved(ctx, h.turn.Key)
+	if !ok {
+		return false
+	}
+	r, at, err := h.table.look(ctx, key)
+	h.turn.Key, h.at = key, at
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		err = h.create(ctx)
+	case err == nil && r.holder == h.record.holder:
+		err = h.update(ctx)
+	case err == nil:
+		err = store.ErrExists
+	}
+	h.fenced = errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)
+	h.unsure = err != nil
+	return err == nil
 }
 
 // sealed is the record as it is stored, and how long it is to live.
@@ -327,7 +354,7 @@ const maxHolders = 256
 func (h *Held) disown() {
 	t := h.table
 	t.mu.Lock()
-	d := t.disowners[h.turn.Key]
+	d := t.disowners[place(h.turn.Key)]
 	known := d != nil
 	switch {
 	case !known && len(t.disowners) >= maxDisowned, known && len(d.holders) >= maxHolders:
@@ -338,7 +365,7 @@ func (h *Held) disown() {
 		if t.disowners == nil {
 			t.disowners = map[store.Key]*disowner{}
 		}
-		t.disowners[h.turn.Key] = d
+		t.disowners[place(h.turn.Key)] = d
 	}
 	d.holders, d.base, d.until = append(d.holders, h.record.holder), max(d.base, h.at), time.Now().Add(disownFor)
 	t.mu.Unlock()
@@ -347,7 +374,7 @@ func (h *Held) disown() {
 			t.repeat(ctx, func() time.Time { return t.until(d) }, func() bool { return h.disowned(ctx, d) })
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			delete(t.disowners, h.turn.Key)
+			delete(t.disowners, place(h.turn.Key))
 		})
 	}
 }

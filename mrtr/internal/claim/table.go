@@ -39,6 +39,9 @@ type Options struct {
 	// Sweeper and Scheduler are those of the Store, nil where it is none.
 	Sweeper   store.Sweeper
 	Scheduler store.Scheduler
+	// Moved is the key of a record in a later incarnation of the store that has refused it, if that has
+	// the same contents.
+	Moved func(ctx context.Context, key store.Key) (now store.Key, ok bool)
 	// Sealer seals the records, so that nobody reads them in the store. Nil where they
 	// do not leave the process.
 	Sealer Sealer
@@ -399,5 +402,11 @@ type sightings = sighting.Log[store.Key, store.Revision]
 // about that, since it is by another clock: a live holder would be taken over by a reader whose
 // clock is ahead.
 func (t *Table) silence(key store.Key, at store.Revision) time.Duration {
-	return time.Since(t.seen.Note(key, at))
+	return time.Since(t.seen.Note(place(key), at))
+}
+
+// place is the key of a record whoever asks for it: callers differ in how much they know of the store.
+func place(key store.Key) store.Key {
+	key.After = 0
+	return key
 }
