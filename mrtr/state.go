@@ -240,6 +240,7 @@ func (p *pending) write(w *jsontext.Writer, i int) {
 	w.Text("text", p.message)
 	w.Text("url", p.url)
 	w.Raw("form", p.schema)
+	w.Raw("meta", p.meta)
 	w.Flag("lenient", p.lenient)
 	w.Flag("tells", p.tells)
 	w.Flag("anywords", p.anyWords)
@@ -276,6 +277,7 @@ func (p *pending) read(r *jsontext.Reader) {
 			p.schema = json.RawMessage(schema)
 		}
 	}
+	p.meta = r.Raw("meta")
 	p.lenient, p.tells, p.anyWords = r.Flag("lenient"), r.Flag("tells"), r.Flag("anywords")
 	p.tries, p.note, p.answer, p.reworded = r.Number("tries"), r.Text("note"), r.Raw("answer"), r.Number("reworded")
 	if p.lapses = int64(r.Number("until")); p.lapses != 0 {
