@@ -41,7 +41,7 @@ var rooms = []room{
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 665, 585},
 	{"tasks", 2205, 3065},
-	{"serve", 515, 725},
+	{"serve", 515, 735},
 	{"relay", 250, 360},
 	{"transport", 6780, 5175},
 	{"boundary", 4580, 4600},
@@ -51,14 +51,14 @@ var rooms = []room{
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
 	{"prove", 14_665, 5770},
-	{"lab", 8930, 10_035},
+	{"lab", 9125, 10_110},
 	{".", 50, 300}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 77_475
-	tests = 58_025
+	code  = 77_665
+	tests = 58_100
 	files = 970
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 607
