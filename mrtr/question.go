@@ -142,6 +142,20 @@ func (q Question[T]) AnyWords() Question[T] {
 	return q.change(func(s *spec) error { s.anyWords = true; return nil })
 }
 
+// Meta sends meta as the _meta of the question, for clients that know what it means. It is no part
+// of the words that an answer is given to. [Sample] sends the Meta of its params.
+func (q Question[T]) Meta(meta mcp.Meta) Question[T] {
+	return q.change(func(s *spec) (err error) {
+		if s.kind != formKind && s.kind != urlKind {
+			return errors.New("only an elicitation can be given a Meta")
+		}
+		if s.meta = nil; len(meta) > 0 {
+			s.meta, err = json.Marshal(meta)
+		}
+		return err
+	})
+}
+
 // change returns the question with the change that f makes, or with the mistake that f finds.
 // One that is wrong already, or Known, stays as it is.
 func (q Question[T]) change(f func(s *spec) error) Question[T] {
@@ -213,6 +227,7 @@ type spec struct {
 	message string
 	url     string
 	schema  json.RawMessage // form: the schema as sent; sample: the params as sent
+	meta    json.RawMessage // the _meta of an elicitation, nil for none
 	lenient bool            // a decline, a cancel and a client that cannot be asked are answers
 	tells   bool            // a decline and a cancel are answers that are told apart
 
@@ -300,11 +315,19 @@ func (s *spec) request(note string) (mcp.InputRequest, error) {
 	if note != "" {
 		message += "\n\n" + plaintext.Text(note) // a type's own words may repeat the answer
 	}
+	var meta mcp.Meta
+	if s.meta != nil {
+		own := mcp.Meta{} // allocated here alone: most questions have none
+		if err := json.Unmarshal(s.meta, &own); err != nil {
+			return nil, fmt.Errorf("reading the _meta of a question: %w", err)
+		}
+		meta = own
+	}
 	switch s.kind {
 	case formKind:
-		return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: s.schema}, nil
+		return &mcp.ElicitParams{Meta: meta, Mode: "form", Message: message, RequestedSchema: s.schema}, nil
 	case urlKind:
-		return &mcp.ElicitParams{Mode: "url", Message: message, URL: s.url}, nil
+		return &mcp.ElicitParams{Meta: meta, Mode: "url", Message: message, URL: s.url}, nil
 	case sampleKind, toolsKind:
 		var p mcp.CreateMessageWithToolsParams //lint:ignore SA1019 still legal on the wire
 		if err := json.Unmarshal(s.schema, &p); err != nil {

@@ -45,15 +45,15 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 // cannot be asked ends the call, as it gave an error before; so does an answer that
 // never fits.
 //
-// The params are read now, and may change afterwards. Their Meta and ElicitationID are
-// not sent. A form without a schema is sent one without properties.
+// The params are read now, and may change afterwards. Their ElicitationID is not sent. A form
+// without a schema is sent one without properties.
 func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult] {
 	if params == nil {
 		return Question[*mcp.ElicitResult]{err: misuse("question %q: ElicitRaw needs params", key)}
 	}
 	if era.IsURL(params) {
 		q := ElicitURL(key, params.Message, params.URL)
-		return rawQuestion(q.spec, q.err)
+		return rawQuestion(q.spec, q.err).Meta(params.Meta)
 	}
 	schema, err := json.Marshal(params.RequestedSchema)
 	if err != nil {
@@ -63,7 +63,7 @@ func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult]
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	q := ElicitAs[map[string]any](key, params.Message, schema)
-	return rawQuestion(q.spec, q.err)
+	return rawQuestion(q.spec, q.err).Meta(params.Meta)
 }
 
 func rawQuestion(s *spec, err error) Question[*mcp.ElicitResult] {

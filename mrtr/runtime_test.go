@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/http"
 	"testing"
 	"time"
 
@@ -13,10 +15,12 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
@@ -70,6 +74,46 @@ func TestThePrincipalIsTheTokensUser(t *testing.T) {
 		_, _, err := h(context.Background(), &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "tool"}, Extra: c.extra}, kit.Input{})
 		require.NoError(t, err)
 		require.Equal(t, c.want, principal)
+	}
+}
+
+// Two first requests of a caller whom nobody knows are one call by a key that is long enough to be
+// a secret, wherever it stands, and by nothing else.
+func TestTheKeyThatAClientSends(t *testing.T) {
+	const long, short = "0123456789abcdef", "0123456789abcde"
+	for name, c := range map[string]struct {
+		header string
+		meta   mcp.Meta
+		holds  int
+	}{
+		"none":                 {"", nil, 2},
+		"a header":             {long, nil, 1},
+		"a short header":       {short, nil, 2},
+		"_meta":                {"", mcp.Meta{"idempotencyKey": long}, 1},
+		"_meta, short":         {"", mcp.Meta{"idempotencyKey": short}, 2},
+		"_meta, with a dash":   {"", mcp.Meta{"idempotency-key": long}, 1},
+		"_meta, with a prefix": {"", mcp.Meta{"io.modelcontextprotocol/idempotencyKey": long}, 1},
+		"_meta, by the option": {"", mcp.Meta{"example.org/call": long}, 1},
+		"_meta, another":       {"", mcp.Meta{"example.org/use": long}, 2},
+		"no text":              {"", mcp.Meta{"idempotencyKey": 1e16}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil), SameKey: mrtr.MetaKey("example.org/call")})
+			var did kit.Deeds
+			h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+				_, err := mrtr.Once(ctx, c, "hold", did.Do("hold"))
+				return mrtr.Need(kit.Units), kit.Output{}, err
+			}), nil)
+			for range 2 {
+				meta := kit.ModernMeta()
+				maps.Copy(meta, c.meta)
+				_, _, err := h(t.Context(), &mcp.CallToolRequest{
+					Params: &mcp.CallToolParamsRaw{Meta: meta, Name: "tool"}, Extra: &mcp.RequestExtra{Header: http.Header{"Idempotency-Key": {c.header}}},
+				}, kit.Input{})
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.holds, did.Count("hold"))
+		})
 	}
 }
 

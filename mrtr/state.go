@@ -242,6 +242,7 @@ func (p *pending) write(w *jsontext.Writer, i int, joins bool) {
 	w.Text("text", p.message)
 	w.Text("url", p.url)
 	w.Raw("form", p.schema)
+	w.Raw("meta", p.meta)
 	w.Flag("lenient", p.lenient)
 	w.Flag("tells", p.tells)
 	w.Flag("anywords", p.anyWords)
@@ -280,6 +281,7 @@ func (p *pending) read(r *jsontext.Reader) {
 			p.schema = json.RawMessage(schema)
 		}
 	}
+	p.meta = r.Raw("meta")
 	p.lenient, p.tells, p.anyWords = r.Flag("lenient"), r.Flag("tells"), r.Flag("anywords")
 	p.tries, p.note, p.answer, p.reworded = r.Number("tries"), r.Text("note"), r.Raw("answer"), r.Number("reworded")
 	p.lapses = int64(r.Number("until"))

@@ -182,6 +182,40 @@ func TestVerbatim(t *testing.T) {
 	require.Equal(t, "a\u202e", sent(t, mrtr.ElicitURL("q", "a\u202e", "https://example.org").Default(struct{}{}).Verbatim()).Message)
 }
 
+// The _meta of a question reaches the client as its author wrote it, also when the question is asked
+// again from the state, and so does that of an ElicitRaw. An answer stands whatever it is.
+func TestMetaOfAQuestion(t *testing.T) {
+	meta := mcp.Meta{"example.org/icon": "plane", "example.org/size": map[string]any{"w": 1.5}}
+	want := string(kit.JSON(meta))
+	metaOf := func(q wire.Question) string {
+		var params struct {
+			Meta json.RawMessage `json:"_meta"`
+		}
+		require.NoError(t, json.Unmarshal(q.Params, &params))
+		return string(params.Meta)
+	}
+	name := mrtr.Elicit[int]("q", "How many?").Meta(meta)
+	client := kit.ConnectTo(t, needing(name), nil)
+	request := wire.Request{Name: "tool", Arguments: map[string]any{}}
+	for _, answer := range []string{"", "seven"} {
+		if answer != "" {
+			request.Responses = map[string]any{"q": map[string]any{"action": "accept", "content": map[string]any{"q": answer}}}
+		}
+		asked := kit.Send(t, client, request)
+		require.Len(t, asked.Asks, 1, answer)
+		require.JSONEq(t, want, metaOf(asked.Asks[0]))
+		request.State = asked.State
+	}
+	address := mrtr.ElicitURL("q", "Log in.", "https://example.org")
+	require.Equal(t, address.Words(), address.Meta(meta).Words())
+	require.JSONEq(t, want, metaOf(sent(t, address.Meta(meta))))
+	require.JSONEq(t, want, metaOf(sent(t, mrtr.Optional(name))))
+	require.JSONEq(t, want, metaOf(sent(t, mrtr.ElicitRaw("q", &mcp.ElicitParams{Message: "?", Meta: meta}))))
+	require.Empty(t, metaOf(sent(t, name.Meta(nil))))
+	kit.Misuse(t, mrtr.Roots("q").Meta(meta).Err())
+	kit.Misuse(t, name.Meta(mcp.Meta{"f": func() {}}).Err())
+}
+
 func TestLabels(t *testing.T) {
 	for want, q := range map[string]mrtr.AnyQuestion{
 		`{"type":"integer","title":"Guests","description":"children count","default":2}`:                                       mrtr.Elicit[int]("q", "?").Label("Gests").Describe("children count").Prefill(2).Label("Guests"),

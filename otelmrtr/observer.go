@@ -24,7 +24,7 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 	// Public is for an endpoint that strangers reach. A trace parent that comes with a request
 	// is linked there and not obeyed: otherwise a stranger chooses the ids of traces, and
-	// which of them are sampled.
+	// which of them are sampled. Baggage is left out.
 	Public bool
 	// Keys are the keys of questions and effects that metrics name. Any other is "other" there,
 	// since a handler may make a key of anything, such as an argument of its client's: a label

@@ -18,7 +18,8 @@ import (
 // Round one is a child of the span around its request, such as that of an HTTP server. If a
 // trace parent of another trace came with the request, it is a child of that instead, unless
 // Public is set. A round links to the span around its request if that isn't its parent, and to
-// a trace parent of another trace.
+// a trace parent of another trace. Without Public, the handler gets
+// the baggage of its request.
 func (o *Observer) RoundContext(ctx context.Context, e observe.Event) context.Context {
 	if next, ok := o.next.(observe.ContextObserver); ok {
 		ctx = next.RoundContext(ctx, e)
@@ -52,6 +53,9 @@ func (o *Observer) RoundContext(ctx context.Context, e observe.Event) context.Co
 	spanName := e.Method
 	if name := nameOf(&e); name != "" {
 		spanName += " " + name
+	}
+	if e.Baggage != "" && !o.public {
+		ctx = propagation.Baggage{}.Extract(ctx, propagation.MapCarrier{"baggage": e.Baggage})
 	}
 	ctx, span := o.tracer.Start(ctx, spanName, opts...)
 	return context.WithValue(ctx, roundKey{}, &round{span: span})

@@ -2,11 +2,13 @@ package otelmrtr_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -29,6 +31,7 @@ type traced struct {
 	tracer trace.Tracer
 	spans  *tracetest.InMemoryExporter
 	tools  []mcp.ToolHandlerFor[trip, seat]
+	bags   []string // the baggage of each round
 }
 
 var meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "bread")...)
@@ -46,6 +49,7 @@ func newTraced(t *testing.T, o otelmrtr.Options) *traced {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, rt.Close()) })
 		f.tools = append(f.tools, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
+			f.bags = append(f.bags, baggage.FromContext(ctx).String())
 			v, ok := mrtr.Answer(c, where)
 			if !ok {
 				return mrtr.Need(where), seat{}, nil
@@ -147,6 +151,23 @@ func TestOneTraceACall(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The baggage of a request goes to its handler, and a stranger's does not.
+func TestBaggageGoesToTheHandler(t *testing.T) {
+	for public, want := range map[bool][]string{false: {"tenant=a", "tenant=b", ""}, true: {"", "", ""}} {
+		f := newTraced(t, otelmrtr.Options{Public: public})
+		first := request("", "", "", "")
+		first.Params.Meta["baggage"] = "tenant=a"
+		state, _ := f.serve(0, "", first)
+		second := request(state, "seat", "window", "")
+		second.Extra = &mcp.RequestExtra{Header: http.Header{"Baggage": {"tenant=b"}}}
+		state, _ = f.serve(1, "", second)
+		third := request(state, "meal", "fish", "")
+		third.Params.Meta["baggage"] = strings.Repeat("tenant=c,", 1000)
+		f.serve(0, "", third)
+		require.Equal(t, want, f.bags)
 	}
 }
 

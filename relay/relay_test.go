@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"strings"
 	"testing"
@@ -187,12 +188,12 @@ func done(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// A state that the gateway did not seal never reaches the upstream, and neither does one that the
-// upstream itself gave to somebody.
+// The upstream is in the trace of the request. A state that the gateway did not seal never reaches
+// it, and neither does one that the upstream itself gave to somebody.
 func TestAForgedStateIsRefused(t *testing.T) {
-	calls := 0
-	home := &mrtrtest.Deployment{Name: "home", Build: build(fake(func(*mcp.CallToolParams) (*mcp.CallToolResult, error) {
-		calls++
+	calls, meta := 0, mcp.Meta{}
+	home := &mrtrtest.Deployment{Name: "home", Build: build(fake(func(params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+		calls, meta = calls+1, params.Meta
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"a": wire.TextForm("A?", "a")}, RequestState: "upstream's"}, nil
 	}))}
 	instance, err := home.Start()
@@ -201,9 +202,17 @@ func TestAForgedStateIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	client, err := wire.Dial(t.Context(), link, nil)
 	require.NoError(t, err)
-	asked, err := client.Send(t.Context(), wire.Request{Name: "t", Arguments: struct{}{}})
+	traced := mcp.Meta{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate": "v=1", "baggage": "tenant=a"}
+	sent := maps.Clone(client.Meta())
+	maps.Copy(sent, traced)
+	sent["secret"] = "x"
+	res, err := client.Exchange(t.Context(), wire.Request{Method: "tools/call", Name: "t", Params: map[string]any{"name": "t", "arguments": struct{}{}, "_meta": sent}})
+	require.NoError(t, err)
+	asked, err := wire.ReadReply(res)
 	require.NoError(t, err)
 	require.NotContains(t, asked.State, "upstream's")
+	delete(meta, mcp.MetaKeyClientCapabilities)
+	require.Equal(t, traced, meta)
 	forged := []byte(asked.State)
 	forged[len(forged)/2] ^= 1
 	for _, state := range []string{"upstream's", string(forged)} {
@@ -261,8 +270,7 @@ func TestWhateverAnUpstreamAsks(t *testing.T) {
 	}, got)
 }
 
-// The upstream learns what this client can be asked, with the trace of the request, and nothing
-// else of its _meta. Its refusal is the client's.
+// The upstream learns what this client can be asked. Its refusal is the client's.
 func TestTheUpstreamKnowsTheClient(t *testing.T) {
 	for capabilities, want := range map[string]string{
 		"{}": `{}`, `{"elicitation":{}}`: `{"elicitation":{"form":{}}}`,

@@ -33,6 +33,14 @@ func newLogin(t *testing.T) *login {
 	paths.HandleFunc("POST /register", l.register)
 	paths.HandleFunc("GET /authorize", l.authorize)
 	paths.HandleFunc("POST /token", l.token)
+	paths.HandleFunc("POST /issue", func(w http.ResponseWriter, r *http.Request) {
+		info := &auth.TokenInfo{}
+		if json.NewDecoder(r.Body).Decode(info) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		reply(w, http.StatusOK, l.issue(info))
+	})
 	web := httptest.NewServer(paths)
 	t.Cleanup(web.Close)
 	l.url = web.URL

@@ -100,7 +100,7 @@ func (l *ledger) undo(what string) mrtr.Undoing {
 
 var (
 	seat = mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...)
-	meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "pasta")...)
+	meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "pasta")...).Meta(mcp.Meta{"example.org/icon": "plate"})
 )
 
 // styleNames are those of the tool, which holds a seat, asks for the seat, works, asks for

@@ -95,7 +95,11 @@ func play(t *testing.T, here *site, transport, way string) (d dialogue) {
 	require.NoError(t, err)
 	require.Equal(t, way == "task", c.Requests("tasks/update") > 0)
 	for _, q := range out.Questions {
-		d.asked = append(d.asked, q.Message)
+		var params struct {
+			Meta map[string]any `json:"_meta"`
+		}
+		require.NoError(t, json.Unmarshal(q.Params, &params))
+		d.asked = append(d.asked, fmt.Sprint(q.Message, params.Meta["example.org/icon"]))
 	}
 	d.result = canonical(t, out.Result)
 	return d
@@ -140,7 +144,7 @@ func TestTheSameHandlerIsAskedInThreeWays(t *testing.T) {
 								want = &d
 							}
 							require.Equal(t, *want, d)
-							require.Equal(t, []string{"Which meal?", "Which seat?"}, d.asked)
+							require.Equal(t, []string{"Which meal?plate", "Which seat?<nil>"}, d.asked)
 							require.Equal(t, "hold ticket", here.did.all())
 						})
 					}

@@ -45,7 +45,7 @@ func over(dial func(t *testing.T) mcp.Transport, tools []string, arguments any) 
 
 // upstreams are servers on the TypeScript SDK and on go-sdk, as their own documentation and
 // their conformance suite have them, and ours.
-func upstreams(t *testing.T) (_ map[string]upstream, effects func() int) {
+func upstreams(t *testing.T) (_ map[string]upstream, effects func() (typescript, ours int)) {
 	noted := &bytes.Buffer{} // by the one on the TypeScript SDK
 	node := exec.Command(nodeProgram(), "peers/typescript-server/server.mjs")
 	node.Stderr = noted
@@ -74,9 +74,13 @@ func upstreams(t *testing.T) (_ map[string]upstream, effects func() int) {
 				func(t *testing.T) *wire.Client { return fleet.Must(wire.DialHTTP(t.Context(), ours, nil, nil))(t) },
 				[]string{"weather_native", "weather_once", "weather_steps", "weather_coroutine", "weather_journal"}, somewhere,
 			},
-		}, func() int {
+		}, func() (int, int) {
 			typescript.Kill()
-			return strings.Count(noted.String(), "audit")
+			res := fleet.Must(http.Get(strings.TrimSuffix(ours, "/mcp") + "/charges"))(t)
+			defer res.Body.Close()
+			var charges struct{ Charge int }
+			require.NoError(t, json.NewDecoder(res.Body).Decode(&charges))
+			return strings.Count(noted.String(), "audit"), charges.Charge
 		}
 }
 
@@ -187,10 +191,11 @@ func serveGateway(t *testing.T, up upstream) (url string) {
 
 // TestRelay has clients of every era call the tools of other people's servers through a gateway
 // of two instances. They are asked the same as at the server itself, and get the same, whether
-// they answer or decline.
+// they answer or decline. The effects are those of the server alone, once. A state that it gave to
+// somebody else is of no use at the gateway.
 func TestRelay(t *testing.T) {
 	requirePeers(t, peer{name: "typescript-server", module: "@modelcontextprotocol/server", version: "2.4.0"})
-	cells := 0
+	cells, forged := 0, 0
 	servers, effects := upstreams(t)
 	for name, up := range servers {
 		direct := up.direct(t)
@@ -198,6 +203,11 @@ func TestRelay(t *testing.T) {
 		for era, opts := range map[string]*wire.Options{"modern": {}, "legacy": {Version: wire.Legacy}, "task": {TakesTasks: true}} {
 			client := fleet.Must(wire.DialHTTP(t.Context(), url, nil, opts))(t)
 			for _, tool := range up.tools {
+				if given := fleet.Must(direct.Send(t.Context(), wire.Request{Name: tool, Arguments: up.arguments}))(t); era == "modern" && given.State != "" {
+					forged++
+					refused := fleet.Must(client.Send(t.Context(), wire.Request{Name: tool, Arguments: up.arguments, State: given.State}))(t)
+					require.EqualValues(t, -32602, refused.Error.Code, "a state of the upstream's own")
+				}
 				for declines := range 3 {
 					cells++
 					t.Run(fmt.Sprintf("%s/%s/%s/declines=%d", name, era, tool, declines), func(t *testing.T) {
@@ -212,6 +222,9 @@ func TestRelay(t *testing.T) {
 		_ = direct.Close()
 	}
 	require.Equal(t, (1+8+5)*3*3, cells)
-	require.Equal(t, 3+3, effects(), "of the calls that nobody declined, here and there")
+	theirs, ours := effects()
+	require.Equal(t, 2*3, theirs, "of the calls that nobody declined, here and there")
+	require.Equal(t, 2*3*(5+4), ours, "and of those that declined what four of the tools ask after it")
+	require.Greater(t, forged, 5)
 	t.Logf("%d cells", cells)
 }

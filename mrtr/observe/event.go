@@ -135,6 +135,8 @@ type Event struct {
 	// Came is the trace context that came with this round's request, in _meta or in the
 	// headers of HTTP. A client writes there what it likes.
 	Came Trace
+	// Baggage is the W3C baggage beside it. otelmrtr puts it into the context of the handler.
+	Baggage string
 	// Waited is the time from the round before to this one, in RoundStarted: that of the
 	// user, with the way to the client and back.
 	Waited     time.Duration

@@ -94,7 +94,7 @@ func eventOf(r mrtr.Round, k Kind) Event {
 	e := Event{
 		Kind: k, Call: r.Call, Intent: r.Intent, Round: r.Number, Method: r.Method, Name: mrtr.NameInLog(r.Method, r.Name), Era: r.Client.Era,
 		Task: r.Task, Revision: cut(r.Client.Version, maxRevision), Client: clientName(r.Request), Principal: r.Principal,
-		Trace: readTrace(r.Trace), Came: traceOf(r.Request), HasEffects: r.HasEffects,
+		Trace: readTrace(r.Trace), Came: traceOf(r.Request), Baggage: baggageOf(r.Request), HasEffects: r.HasEffects,
 	}
 	if e.Trace == (Trace{}) && r.Number <= 1 {
 		e.Trace = e.Came
@@ -246,7 +246,7 @@ func (t *tracer) Trace(ctx context.Context) string {
 	if !isTraceParent(at.Parent) {
 		return ""
 	}
-	if at.State = bounded(at.State); at.State == "" {
+	if at.State = bounded(at.State, maxTraceState); at.State == "" {
 		return at.Parent
 	}
 	return at.Parent + " " + at.State

@@ -27,6 +27,9 @@ type Trace struct {
 // tracestate on. A longer one is left out.
 const maxTraceState = 512
 
+// maxBaggage is the same for baggage.
+const maxBaggage = 8192
+
 // traceOf is the trace context of a request, in its _meta or in the headers of HTTP.
 func traceOf(req mcp.Request) Trace {
 	var meta map[string]any
@@ -35,26 +38,42 @@ func traceOf(req mcp.Request) Trace {
 	}
 	if parent, ok := meta["traceparent"].(string); ok && isTraceParent(parent) {
 		state, _ := meta["tracestate"].(string)
-		return Trace{Parent: parent, State: bounded(state)}
+		return Trace{Parent: parent, State: bounded(state, maxTraceState)}
 	}
 	if req == nil {
 		return Trace{}
 	}
 	if extra := req.GetExtra(); extra != nil {
 		if parent := extra.Header.Get("Traceparent"); isTraceParent(parent) {
-			return Trace{Parent: parent, State: bounded(strings.Join(extra.Header.Values("Tracestate"), ","))}
+			return Trace{Parent: parent, State: bounded(strings.Join(extra.Header.Values("Tracestate"), ","), maxTraceState)}
 		}
 	}
 	return Trace{}
 }
 
-// bounded returns a tracestate that a state may carry, or "" if it is too long or not
-// printable ASCII. The tracer judges its grammar.
-func bounded(state string) string {
-	if len(state) > maxTraceState || strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) {
+// baggageOf is the W3C baggage of a request, from the same places.
+func baggageOf(req mcp.Request) string {
+	if req == nil {
 		return ""
 	}
-	return state
+	if params := req.GetParams(); params != nil {
+		if text, ok := params.GetMeta()["baggage"].(string); ok {
+			return bounded(text, maxBaggage)
+		}
+	}
+	if extra := req.GetExtra(); extra != nil {
+		return bounded(strings.Join(extra.Header.Values("Baggage"), ","), maxBaggage)
+	}
+	return ""
+}
+
+// bounded returns a text that may travel on, or "" if it is too long or not printable ASCII. The
+// tracer judges its grammar.
+func bounded(text string, most int) string {
+	if len(text) > most || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return text
 }
 
 // isTraceParent reports whether a text is the trace parent of version 00, which has one

@@ -38,14 +38,15 @@ await run(async ({ era, url }) => {
     transport = new StreamableHTTPClientTransport(url, { authProvider: login });
     await client.connect(transport);
   };
-  // loggedIn tries once more when the user has come back from the login.
-  const loggedIn = async (attempt) => {
+  // loggedIn tries once more when the user has come back from the login: the one that the server
+  // wants, and the one for the scope of the tool.
+  const loggedIn = async (attempt, logins = 2) => {
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof UnauthorizedError)) throw error;
+      if (!(error instanceof UnauthorizedError) || logins === 0) throw error;
       await transport.finishAuth(login.back);
-      return attempt();
+      return loggedIn(attempt, logins - 1);
     }
   };
   await loggedIn(connect);
@@ -53,7 +54,9 @@ await run(async ({ era, url }) => {
     call: async (cell, person) => {
       user = person;
       login.asked = [];
-      const result = await loggedIn(() => client.callTool({ name: cell.tool, arguments: cell.arguments }));
+      if (cell.token) login.saved = { access_token: cell.token, token_type: 'Bearer' };
+      const { tool: name, arguments: args, state: requestState, responses: inputResponses } = cell;
+      const result = await loggedIn(() => client.callTool({ name, arguments: args, requestState, inputResponses }));
       return { ...result, status: login.asked.join(', ') };
     },
     close: () => client.close(),
