@@ -34,6 +34,7 @@ const (
 	Fail Outcome = "FAIL"
 	Note Outcome = "note" // worth knowing, and not forbidden
 	Skip Outcome = "skip" // not tried: an ability is missing, or the tool gives no occasion
+	Try  Outcome = "try"  // to be tried, says a dry run
 )
 
 // Rule is one thing that a server must do.
