@@ -25,9 +25,9 @@ func (p *prover) foresee(ctx context.Context, rules []Rule) (*Report, error) {
 		if p.leaves(rule) {
 			continue
 		}
-		f := toTry(rule)
-		if a := p.missing(rule); a != nil {
-			f = Finding{Rule: rule, Outcome: Skip, Detail: "needs " + a.name, Lacks: a.name, Flag: a.flag}
+		f, lacks := p.lacks(rule)
+		if !lacks {
+			f = toTry(rule)
 		}
 		report.Findings = append(report.Findings, f)
 	}

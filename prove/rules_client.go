@@ -142,11 +142,8 @@ func badArguments(t *trial) {
 		r := t.reach(c, i)
 		since := t.counting()
 		for _, w := range badInputs(t.tool.input, t.scenario.Arguments) {
-			bad := r
-			if bad.Arguments = w.value; !isObject(w.value) {
-				bad = withParam(c, t.request(nil), "arguments", w.value)
-			}
-			if s := t.exchange(c, bad); !s.refused() {
+			r.Arguments = w.value
+			if s := t.exchange(c, r); !s.refused() {
 				t.failAt(s, "the call goes on %s", w.what)
 			}
 		}

@@ -218,9 +218,9 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 	if p.lost != "" {
 		t.skip("not tried: the server is gone since %s", p.lost)
 	}
-	if a := p.missing(rule); a != nil {
-		t.finding.Lacks, t.finding.Flag = a.name, a.flag
-		t.skip("needs %s", a.name)
+	if lacking, lacks := p.lacks(rule); lacks {
+		t.finding = lacking
+		return t.finding
 	}
 	rule.try(t)
 	return t.finding

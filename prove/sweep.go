@@ -109,10 +109,7 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	case err != nil:
 		return err
 	}
-	defer func() {
-		_ = c.client.Close()
-		_ = c.close() // the server may be gone
-	}()
+	defer c.hangUp()
 	s.shared = c.client
 	ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
 	defer cancel()
@@ -127,7 +124,7 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	tried := 0
 	for _, tool := range listed {
 		if !tool.Annotations.ReadOnlyHint {
-			s.skipped(tool)
+			s.add(tool.Name, Finding{Rule: readOnlyAlone, Outcome: Skip, Detail: "not called: it is not annotated read-only"}) // which is no progress
 			continue
 		}
 		tried++
@@ -270,11 +267,6 @@ func (s *sweeper) found(tool string, f Finding) {
 	if s.opts.Progress != nil {
 		s.opts.Progress(f)
 	}
-}
-
-// skipped is not progress: nothing was tried.
-func (s *sweeper) skipped(tool *tool) {
-	s.add(tool.Name, Finding{Rule: readOnlyAlone, Outcome: Skip, Detail: "not called: it is not annotated read-only"})
 }
 
 // add puts a finding into the report about the tool, or about the server.

@@ -131,28 +131,36 @@ type fact struct {
 // perform plays a trace.
 func (t *trial) perform(acts []act) *performed {
 	t.reset()
-	key := rand.Text()
 	p := &performed{acts, make([]exchange, len(acts)), make([]fact, len(acts))}
-	for i := 0; i < len(acts); {
-		var sends []func()
-		for begun := i; i < len(acts) && (i == begun || acts[i].how == beside); i++ {
-			r, ok := t.requestOf(p, acts[i])
-			p.facts[i] = t.factOf(p, i)
-			if !ok {
-				p.facts[i].agreed = false
-				continue
-			}
-			at, c := i, t.clientOf(acts[i])
-			r = t.underKey(r, key)
-			sends = append(sends, func() { p.replies[at] = t.sendAs(c, r, acts[at]) })
+	key := rand.Text()
+	for from, to := 0, 1; from < len(acts); from, to = to, to+1 {
+		for to < len(acts) && acts[to].how == beside {
+			to++
 		}
-		if len(sends) == 1 {
-			sends[0]() // which may end the rule
-			continue
-		}
-		t.sideBySide(len(sends), func(n int) { sends[n]() })
+		t.sendAtOnce(p, key, from, to)
 	}
 	return p
+}
+
+// sendAtOnce plays some acts of a trace at the same time.
+func (t *trial) sendAtOnce(p *performed, key string, from, to int) {
+	var sends []func()
+	for i := from; i < to; i++ {
+		r, ok := t.requestOf(p, p.acts[i])
+		p.facts[i] = t.factOf(p, i)
+		if !ok {
+			p.facts[i].agreed = false
+			continue
+		}
+		c := t.clientOf(p.acts[i])
+		r = t.underKey(r, key)
+		sends = append(sends, func() { p.replies[i] = t.sendAs(c, r, p.acts[i]) })
+	}
+	if len(sends) == 1 {
+		sends[0]() // which may end the rule
+		return
+	}
+	t.sideBySide(len(sends), func(n int) { sends[n]() })
 }
 
 // whole says that every act was sent and answered: the calls asked as the honest one did.

@@ -73,11 +73,6 @@ func badInputs(s *jsonschema.Schema, good map[string]any) []wrongValue {
 	return append(slices.DeleteFunc(wrongObjects(s, good), remarks), nonObjects...)
 }
 
-func isObject(v any) bool {
-	_, is := v.(map[string]any)
-	return is
-}
-
 // asJSON is an object as the other side reads it.
 func asJSON(object map[string]any) (read map[string]any) {
 	_ = json.Unmarshal([]byte(marshal(object)), &read) // it was made here
