@@ -40,9 +40,10 @@ func (r *round) canUndo() bool {
 
 // lookAfter makes an outcome that asks due, if the call has effects to undo.
 func (r *round) lookAfter(o *Outcome) {
-	if !r.keeps || o.Token == "" || len(r.ex.arguments) > maxLookedAfter || !r.canUndo() {
+	if !r.keeps || o.Token == "" || len(r.ex.arguments) > maxLookedAfter || !r.canUndo() || !r.target.rt.watches {
 		return
 	}
+	r.locked(func() { r.watched = true })
 	at := r.due()
 	o.Due = Due{at, at.Add(lookedAfter)}
 	w := jsontext.Begin(nil, "v", recordFormat)
@@ -73,7 +74,9 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte) (done bool)
 		return false
 	}
 	why := &Error{Reason: Abandoned}
-	_, err = rt.keeper.Keep(ctx, r.turn(why), func(ctx context.Context, n Notes) Outcome {
+	turn := r.turn(why)
+	turn.Late = true
+	_, err = rt.keeper.Keep(ctx, turn, func(ctx context.Context, n Notes) Outcome {
 		r.st.round++
 		ctx = r.began(ctx)
 		r.locked(func() { r.hear(Entry{Kind: GaveUp, Reason: "no answer came in time"}) })

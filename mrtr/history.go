@@ -48,7 +48,7 @@ const (
 	Entered  EntryKind = "entered"  // a function of the author's is about to be called
 	Begun    EntryKind = "begun"    // the function of an effect is about to be called
 	InDoubt  EntryKind = "in doubt" // nobody can find out whether an effect happened
-	Released EntryKind = "released" // a held handler was let go, and its call goes on without it
+	Released EntryKind = "released" // a held handler was let go, and its call is not given up
 	GaveUp   EntryKind = "gave up"  // nobody goes on with the call: its held handler was let go, or its time has passed
 	Panicked EntryKind = "panicked" // a handler that nobody waits for any more
 	Split    EntryKind = "split"    // a branch becomes a call of its own; its Key is the call that it was of
@@ -200,6 +200,38 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 		text = append(append(text, e.value...), 0)
 	}
 	return text
+}
+
+// with adds what an earlier run of the round left. Its answers are those of the request, or come to
+// be known again as the handler runs: they count where that does not, since effects that are undone
+// are under keys made of them.
+func (h history) with(left history, answers bool) history {
+	for _, e := range left {
+		switch {
+		case e.kind != Answered:
+			h = append(h, e)
+		case answers && h.answer(e.key) == nil:
+			h = append(h, e)
+		case answers:
+			if old := h.answer(e.key); !e.repeats(old) {
+				*old = e
+			}
+		}
+	}
+	return h
+}
+
+// withAnswers puts the answers of the round among its effects, where they were.
+func (h history) withAnswers(since int, effects history) (all history) {
+	for i, e := range h {
+		switch {
+		case e.kind == Answered && (i >= since || e.asked != nil):
+			all = append(all, e)
+		case e.kind != Answered && i >= since && len(effects) > 0:
+			all, effects = append(all, effects[0]), effects[1:]
+		}
+	}
+	return append(all, effects...)
 }
 
 // effectsSince are the entries since an index that are no answers, for whoever goes on with

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -33,7 +34,8 @@ const (
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
 	// its first answer. One that comes later catches up with the call by the same answers. A
-	// caller is known by the principal, or has the connection to itself.
+	// caller is known by the principal. Without one, all who are not connected by HTTP, over stdio
+	// or in memory, are one caller: a client that starts again goes on with its calls.
 	SameWaiting
 )
 
@@ -131,10 +133,31 @@ func (r *round) mean(ctx context.Context) error {
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
 		r.st.id = in.name + hex.EncodeToString(sum[:idLen/2])
 		task.Mean(rendezvous.Intent{Name: in.name, Print: in.print})
-		return nil
+		return r.keepForTask(ctx, in)
 	}
 	r.intend(in)
 	return nil
+}
+
+// keepForTask has a key stand for a task: a client that takes none is refused under it, and one that
+// takes tasks is where it stands for a call of the other.
+func (r *round) keepForTask(ctx context.Context, in *intent) error {
+	r.life = ctx
+	for {
+		r.intent = &intent{name: in.name, print: in.print + " task", keyed: true}
+		turn := r.firstTurn()
+		r.intent, r.st.line = nil, nil
+		_, err := r.target.rt.keeper.Keep(ctx, turn, func(context.Context, Notes) Outcome { return Outcome{} })
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrBeginAgain):
+			return r.reject(RefusedRound, whyRefused(ctx, err), causeOf(err), err)
+		}
+		if err := r.beginKept(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // meanAlone gives a request an intent of its own, if the effects of its first round may have to be
@@ -179,7 +202,10 @@ func (r *round) firstTurn() Turn {
 	return Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
-		First: &First{Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone},
+		First: &First{
+			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
+			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
+		},
 	}
 }
 
@@ -249,21 +275,22 @@ func (r *round) extend(was *lineage) *Extend {
 }
 
 // join puts the questions of another branch's outcome into a state of this one: of a new branch, if
-// the request joins the call.
-func (r *round) join(o *Outcome) error {
+// the request joins the call. Where a default stands in for a question that this client cannot be
+// asked, the request goes on with that.
+func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 	if o.Token == "" {
-		return nil
+		return false, nil
 	}
 	of := newRound(r.target, r.ex)
 	of.principal, of.life = r.principal, r.life
 	var err error
 	if of.st, err = of.unsealKept(o.Token); err != nil {
-		return err
+		return false, err
 	}
 	own, line := r.st.lineage(), of.st.lineage()
 	if o.Joins.Late { // no answer to these questions would be taken
 		*o = Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
-		return nil
+		return false, nil
 	}
 	switch {
 	case r.intent == nil:
@@ -276,16 +303,38 @@ func (r *round) join(o *Outcome) error {
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if _, err := r.gate(p.spec); err != nil && !p.settled() { // it was another client that could be asked
-			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
-			return nil
+		if p.settled() {
+			continue
 		}
+		standIn, err := r.gate(p.spec)
+		if err != nil { // it was another client that could be asked
+			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
+			return false, nil
+		}
+		goesOn = goesOn || standIn != nil
 	}
 	of.st.line = &line
-	o.Token, err = of.sealAsIs()
+	if o.Token, err = of.sealAsIs(); err != nil {
+		return false, err
+	}
+	if goesOn {
+		r.takeUpFrom(of.st, o.Token)
+		return true, nil
+	}
 	o.asks = of.st.pending
 	r.tellTask(o.asks)
-	return err
+	return false, nil
+}
+
+// takeUpFrom has the request go on from a state, as if that had come with it.
+func (r *round) takeUpFrom(st state, token string) {
+	if r.entered { // what it has done so far is nothing
+		r.again()
+	}
+	r.begins, r.intent, r.over = false, nil, nil
+	r.ex.token, r.ex.answers = token, nil
+	r.locked(func() { r.st, r.fresh = st, nil })
+	r.st.round++
 }
 
 // split makes this branch a call of its own, which begins from its top in this request. Its user has

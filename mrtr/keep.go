@@ -22,8 +22,8 @@ type Keeper interface {
 	// reaches a round that runs, however far the Keeper has cut it loose from its request.
 	Keep(ctx context.Context, t Turn, run func(ctx context.Context, n Notes) Outcome) (Outcome, error)
 	// Overdue has the Keeper look, from time to time and at any instance, for outcomes that are
-	// [Due]. What looks after one reports whether that is done.
-	Overdue(look func(ctx context.Context, outcome []byte) (done bool))
+	// [Due]. What looks after one reports whether that is done. It is false where it cannot look.
+	Overdue(look func(ctx context.Context, outcome []byte) (done bool)) (looks bool)
 	Service
 }
 
@@ -42,6 +42,7 @@ type Turn struct {
 	Handler     Recorder
 	Branch      string // the states that came from one first request have the same
 	Shared      bool   // its questions had gone out when the branch began
+	Late        bool   // no state opens any more that asks for it, so that it ends its call
 	First       *First // of a turn with which its call begins; nil for any other
 }
 
@@ -58,6 +59,8 @@ type First struct {
 	// what it goes on with.
 	Next func(outcome []byte) (Next, bool)
 	Held func(outcome []byte) bool
+	// Aside names the record of a call that was left, when another takes its place.
+	Aside func(call string) string
 	// Alone: nobody else means the same, so that questions alone need not be kept.
 	Alone bool
 }

@@ -29,6 +29,7 @@ type ledger struct {
 	heard   []Entry       // for the listener, until the lock is free
 	refused bool          // the handler could not read an answer of this round
 	entered bool          // the handler has been
+	watched bool          // somebody looks after the call when its states have expired
 
 	noting sync.Mutex // held during a note, so that notes reach the store in their order
 	notes  Notes      // nil where nobody reads them
@@ -71,7 +72,11 @@ func (l *ledger) Left() []byte {
 			open = append(open, entry{kind: Tried, key: e.key, doubt: true, free: e.free})
 		}
 	}
-	return l.st.done.effectsSince(l.base, open).encode()
+	left := l.st.done.effectsSince(l.base, open)
+	if len(left) > 0 && len(l.target.undos) > 0 { // they may be undone without the request
+		left = l.st.done.withAnswers(l.base, left)
+	}
+	return left.encode()
 }
 
 // noteBegun notes that an effect, or an undo, is about to begin. If it returns an error the

@@ -334,6 +334,13 @@ func (p *Pass) IsTask() bool { return isTask(p.at.Load().life) }
 // IsKept reports whether a [Keeper] keeps the rounds of the call.
 func (p *Pass) IsKept() bool { return p.at.Load().st.isKept() }
 
+// IsWatched reports whether a [Keeper] looks after the call when its states have expired, whether or
+// not its handler is still held then.
+func (p *Pass) IsWatched() (yes bool) {
+	p.locked(func(l *ledger) { yes = l.watched })
+	return yes
+}
+
 // Weight estimates the memory of the history.
 func (p *Pass) Weight() (bytes int) {
 	p.locked(func(l *ledger) { bytes = l.st.weight() })

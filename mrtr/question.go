@@ -223,7 +223,7 @@ type spec struct {
 
 	// Set where the question is made. No state carries them.
 	form    *form.Form
-	absence *absence // nil if the question waits for its user; a state has it with a deadline
+	absence *absence // nil if the question waits for its user; a state has it with a deadline, or if it is kept
 	written *wording // nil if message and schema are as the author wrote them
 }
 

@@ -103,8 +103,11 @@ func (r *round) keep(ctx context.Context) Outcome {
 		o, err := r.target.rt.keeper.Keep(ctx, r.turn(r.over), r.runKept)
 		switch {
 		case err == nil && o.Joins != nil:
-			if err := r.join(&o); err != nil {
+			switch goesOn, err := r.join(&o); {
+			case err != nil:
 				return Outcome{Err: err, Refused: RefusedRound, Why: "the questions of its call cannot be sealed", Cause: err}
+			case goesOn:
+				return r.play(ctx)
 			}
 			return o
 		case err == nil:
@@ -188,7 +191,7 @@ func (r *round) GiveUp(why string) Outcome {
 func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	r.life, r.base = ctx, len(r.st.done)
 	left := decodeHistory(n.Left())
-	r.locked(func() { r.st.done = append(r.st.done[:r.base:r.base], left...) })
+	r.locked(func() { r.st.done = r.st.done[:r.base:r.base].with(left, over != nil) })
 	if r.keeps {
 		r.notes = n
 		n.Watch(r)

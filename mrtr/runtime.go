@@ -129,6 +129,7 @@ type Runtime struct {
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
+	watches       bool         // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
 	asking        asking    // of legacy clients
@@ -333,7 +334,7 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	var names []string
 	rt.audiences.Range(func(audience, _ any) bool {
 		if of := (&state{id: call}).intent(); of != "" {
-			names = append(names, firstName(audience.(string), principal, of))
+			names = append(names, firstName(audience.(string), principal, of), firstName(audience.(string), principal, call))
 		}
 		for turn := range rt.limits.MaxRounds + 4 {
 			names = append(names, turnName(audience.(string), principal, call, turn))

@@ -135,7 +135,7 @@ func (st *state) appendTo(b []byte) []byte {
 	if len(st.pending) > 0 {
 		w.List("pending")
 		for i := range st.pending {
-			st.pending[i].write(&w, i)
+			st.pending[i].write(&w, i, st.isKept())
 		}
 		w.EndList()
 	}
@@ -232,7 +232,9 @@ func decodeHistory(b []byte) history {
 	return readHistory(&r)
 }
 
-func (p *pending) write(w *jsontext.Writer, i int) {
+// write writes a question, with its default if that may stand in before the handler runs again: for
+// silence, or in a call that is kept for another client, which cannot be asked.
+func (p *pending) write(w *jsontext.Writer, i int, kept bool) {
 	w.Object(i, "key", p.key)
 	if p.kind != formKind {
 		w.Text("kind", string(p.kind))
@@ -249,6 +251,8 @@ func (p *pending) write(w *jsontext.Writer, i int) {
 	w.Number("reworded", p.reworded)
 	if p.lapses != 0 {
 		w.Number("until", int(p.lapses))
+	}
+	if p.lapses != 0 || kept {
 		w.Raw("default", p.fallback())
 	}
 	w.EndObject()
@@ -278,8 +282,9 @@ func (p *pending) read(r *jsontext.Reader) {
 	}
 	p.lenient, p.tells, p.anyWords = r.Flag("lenient"), r.Flag("tells"), r.Flag("anywords")
 	p.tries, p.note, p.answer, p.reworded = r.Number("tries"), r.Text("note"), r.Raw("answer"), r.Number("reworded")
-	if p.lapses = int64(r.Number("until")); p.lapses != 0 {
-		p.absence = &absence{answer: r.Raw("default")}
+	p.lapses = int64(r.Number("until"))
+	if standIn := r.Raw("default"); p.lapses != 0 || standIn != nil {
+		p.absence = &absence{answer: standIn}
 	}
 	r.EndObject()
 }

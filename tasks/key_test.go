@@ -64,3 +64,23 @@ func TestCallsWithOneKeyAreOneTask(t *testing.T) {
 	require.Nil(t, failed)
 	require.NotEqual(t, id, other.TaskID)
 }
+
+// A key stands for a task or for a call that is none, whichever client comes first with it.
+func TestAKeyIsThatOfATaskOrOfNone(t *testing.T) {
+	set := setting{style: "once", records: machine{store.NewMemory(nil)}, policy: atOnce, keys: []statecodec.Key{statecodec.GenerateKey()}, did: &ledger{}}
+	server := newSite(t, set).server
+	raw, err := wire.Connect(t.Context(), server, &wire.Options{Capabilities: wire.FormOnly})
+	require.NoError(t, err)
+	t.Cleanup(func() { raw.Close() })
+	takes, plain := connect(t, server), client{t, raw}
+	for key, order := range map[string][2]client{"one": {takes, plain}, "two": {plain, takes}} {
+		for range 2 {
+			_, failed := order[0].begin(key, "Lisbon")
+			require.Nil(t, failed, "%v", failed)
+			_, failed = order[1].begin(key, "Lisbon")
+			require.NotNil(t, failed)
+			require.EqualValues(t, jsonrpc.CodeInvalidParams, failed.Code)
+			require.Contains(t, failed.Message, "key")
+		}
+	}
+}

@@ -53,7 +53,7 @@ func NotBegun(message, reason string) *jsonrpc.Error {
 
 // OtherArguments refuses a first request whose key stands for another call.
 func OtherArguments() *jsonrpc.Error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used with other arguments. Take a new key for a new call."}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used otherwise: with other arguments, or as a task where this is none, or the reverse. Take a new key for a new call."}
 }
 
 // TasksExtension is the name of the tasks extension.

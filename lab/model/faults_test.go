@@ -36,7 +36,7 @@ var explored = []fault{
 	{what: "The idempotency key of an effect that stands whatever the answers depends on them.", file: histories,
 		old: `if free {`, new: `if free && !ON {`},
 	{what: "A round that was answered otherwise gives its outcome.", file: table,
-		old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`, new: `case !ON && r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":`},
+		old: `case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "" &&`, new: `case !ON && r.fingerprint != h.turn.Fingerprint && r.fingerprint != "" &&`},
 	{what: "A task that is cancelled ends without its handler.", file: "tasks/run.go",
 		old: `if t.rec.Cancel && !t.rec.Engine {`, new: `if t.rec.Cancel && (ON || !t.rec.Engine) {`},
 	{what: "A decline of a question that needs an answer counts as one.", file: answering,

@@ -29,21 +29,21 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 875, 505},
-	{"options/contract", 860, 665},
-	{"options/replay", 465, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 15_975, 15_500},
+	{"options", 875, 460},
+	{"options/contract", 860, 720},
+	{"options/replay", 770, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 16_165, 15_500},
 	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
-	{"sse", 960, 805},
+	{"sse", 960, 810},
 	sized("store", 2725),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 665, 565},
-	{"tasks", 2205, 3060},
+	{"tasks", 2205, 3080},
 	{"serve", 515, 725},
 	{"relay", 250, 360},
-	{"transport", 6780, 5175},
+	{"transport", 6865, 5280},
 	{"boundary", 4580, 4600},
 	{"boundary/gate", 895, 1015},
 	{"boundary/transcript", 450, 296},
@@ -52,16 +52,16 @@ var rooms = []room{
 	{"internal", 4885, 1725},
 	{"prove", 12_990, 7190},
 	{"lab", 8930, 10_035},
-	{".", 50, 300}, // doc.go and the invariant
+	{".", 50, 305}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 75_780
-	tests = 59_375
-	files = 970
+	code  = 76_325
+	tests = 59_470
+	files = 975
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 607
+	filesOfRoot = 614
 )
 
 func main() {

@@ -46,56 +46,19 @@ func (d *desk) books(tool *kit.Trip, last kit.Reply) {
 	require.Equal(d.t, "done", last.Plan)
 }
 
-// A call that nobody comes back to is undone once, by whichever instance finds it: never one that
-// went on. The effects are reserve, above the first question, and pay, above the second.
+func TestAnAbandonedCall(t *testing.T) { holds(t, replay.Abandoned) }
+
+// The undos know why, the listener hears of each call once, and the instances may all have been down.
+// A coroutine is not held as long as its states open.
 func TestAnAbandonedCallIsUndone(t *testing.T) {
 	pass := func() { time.Sleep(2 * deskTTL) }
-	first, both := []string{"reserve: abandoned"}, []string{"pay: abandoned", "reserve: abandoned"}
+	first := []string{"reserve: abandoned"}
 	for name, c := range map[string]struct {
 		play func(d *desk)
 		un   []string
 	}{
 		"after the first question": {func(d *desk) {
 			d.opens().Begin()
-			pass()
-		}, first},
-		"after the second": {func(d *desk) {
-			tool := d.opens()
-			tool.Answer(tool.Begin(), "x")
-			pass()
-		}, both},
-		"its user comes back": {func(d *desk) {
-			tool := d.opens()
-			asked := tool.Begin()
-			time.Sleep(10 * time.Minute)
-			d.books(tool, asked)
-			pass()
-		}, nil},
-		"its user comes back too late": {func(d *desk) {
-			tool := d.opens()
-			asked := tool.Begin()
-			pass()
-			require.Error(d.t, tool.Answer(asked, "x").Err)
-			pass()
-		}, first},
-		"the call is begun anew": {func(d *desk) {
-			tool := d.opens()
-			tool.Begin()
-			pass()
-			d.books(tool, tool.Begin())
-			pass()
-		}, first},
-		"the call is begun anew before anybody looks": {func(d *desk) {
-			tool := d.opens()
-			tool.Begin()
-			time.Sleep(deskTTL + statecodec.DefaultSkew + time.Second)
-			d.books(tool, tool.Begin())
-			pass()
-		}, first},
-		"its instance has died": {func(d *desk) {
-			d.opens()
-			dies := d.opens()
-			dies.Ends(d.t, dies.Begin())
 			pass()
 		}, first},
 		"all have died, and are there again": {func(d *desk) {
@@ -113,12 +76,6 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.opens()
 			pass()
 		}, nil},
-		"one of two windows is closed": {func(d *desk) {
-			tool := d.opens()
-			tool.Begin()
-			d.books(tool, tool.Begin())
-			pass()
-		}, nil},
 	} {
 		for style := range bookings(nil, nil) {
 			kit.InBubble(t, fmt.Sprintf("%s/%s", name, style), func(t *testing.T) {
@@ -128,32 +85,27 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 				require.Len(t, d.seen.Of(observe.EffectUndone), len(c.un))
 				if len(c.un) > 0 {
 					told := d.seen.Of(observe.CallAbandoned)
-					require.NotEmpty(t, told)
+					require.Len(t, told, 1)
 					require.True(t, told[0].HasEffects)
-					require.Equal(t, "no answer came in time", told[len(told)-1].Reason)
+					require.Equal(t, "no answer came in time", told[0].Reason)
 				}
 			})
 		}
 	}
 }
 
-// A branch that splits off has effects of its own, and each call is undone by itself.
-func TestACallThatWasSplitOffIsUndoneByItself(t *testing.T) {
-	for _, style := range replay.Styles {
-		kit.InBubble(t, style, func(t *testing.T) {
-			var un undone
-			inn := replay.New(t, style, alike(1), nil, un.of("draft"), un.of("hold"))
-			g := &replay.Guest{Inn: inn, Who: "ann"}
-			one, two := g.Begin(), g.Begin()
-			first, second := g.Answer(one, "double"), g.Answer(two, "single")
-			require.Equal(t, "2/2/0", inn.Did())
-			require.Equal(t, []string{"sure"}, first.Asks)
-			g.Books(g.Answer(second, "yes"))
-			time.Sleep(2 * statecodec.DefaultTTL)
-			require.Len(t, un.all(), 2, "of the call that nobody ended")
-			require.Equal(t, "2/2/1", inn.Did())
-		})
-	}
+// A coroutine is let go while its states open, and the call is begun anew.
+func TestACoroutineThatWasLetGoAndIsBegunAnew(t *testing.T) {
+	kit.InBubble(t, "coroutine", func(t *testing.T) {
+		d := &desk{t: t, records: kit.Shared{Memory: store.NewMemory(nil)}, style: "coroutine"}
+		tool := d.opens()
+		tool.Begin()
+		time.Sleep(deskTTL / 2)
+		d.books(tool, tool.Begin())
+		time.Sleep(2 * deskTTL)
+		require.Equal(t, []string{"reserve: abandoned"}, d.un.all())
+		require.Equal(t, 2, d.did.Count("reserve"))
+	})
 }
 
 // A user takes so long that the earlier records have to live longer, and leaves then.

@@ -41,6 +41,9 @@ type Options struct {
 	// MaxOrphans bounds the rounds that run though their clients have left; 1,000 if zero.
 	// Beyond it no round is begun. One known principal has at most a tenth of them.
 	MaxOrphans int
+	// LookEvery is how often an instance looks for calls whose users never came back, to undo
+	// their effects; a minute if zero.
+	LookEvery time.Duration
 }
 
 const minLease = 30 * time.Millisecond
@@ -53,6 +56,7 @@ func (o *Options) resolve() error {
 	usage.Default(u, "MaxAttempts", &o.MaxAttempts, 3)
 	usage.Default(u, "MaxResult", &o.MaxResult, 512<<10)
 	usage.Default(u, "MaxOrphans", &o.MaxOrphans, 1000)
+	usage.Default(u, "LookEvery", &o.LookEvery, time.Minute)
 	if err := u.Err(); err != nil {
 		return err
 	}
@@ -88,9 +92,9 @@ type Keeper struct {
 	listener mrtr.Listener
 	works    works
 
+	lookAfter func(ctx context.Context, outcome []byte) (done bool) // set before looks
 	mu        sync.Mutex
 	looks     *time.Timer // for outcomes that are due; nil where no handler needs that
-	lookAfter func(ctx context.Context, outcome []byte) (done bool)
 	life      context.Context
 	stop      context.CancelFunc
 }
@@ -205,21 +209,17 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	return mrtr.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
-// lookEvery is how often a Keeper looks for outcomes that are due, and lookAt how many it reads at
-// a time.
-const (
-	lookEvery = time.Minute
-	lookAt    = 100
-)
+// lookAt is how many outcomes that are due a Keeper reads at a time.
+const lookAt = 100
 
 // Overdue implements [mrtr.Keeper]. It needs a [store.Scheduler].
-func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) {
-	if k.turns.Scheduler != nil {
-		k.mu.Lock()
-		k.lookAfter = look
-		k.mu.Unlock()
-		k.lookLater(0)
+func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) (looks bool) {
+	if k.turns.Scheduler == nil {
+		return false
 	}
+	k.lookAfter = look
+	k.lookLater(0)
+	return true
 }
 
 // lookLater looks in a while. What others have to look after stands in the way of the rest, so it
@@ -228,25 +228,14 @@ func (k *Keeper) lookLater(others int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.life.Err() == nil {
-		k.looks = time.AfterFunc(lookEvery, func() { k.lookLater(k.look(others)) })
+		k.looks = time.AfterFunc(k.o.LookEvery, func() { k.lookLater(k.look(others)) })
 	}
-}
-
-// looker looks after an outcome. Where nobody has anything to undo, it does nothing.
-func (k *Keeper) looker() func(ctx context.Context, outcome []byte) (done bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lookAfter == nil {
-		return func(context.Context, []byte) bool { return true }
-	}
-	return k.lookAfter
 }
 
 func (k *Keeper) look(more int) (others int) {
-	look := k.looker()
 	due, _ := k.turns.Overdue(k.life, lookAt+more)
 	for _, turn := range due {
-		if look(k.life, turn.Result) {
+		if k.lookAfter(k.life, turn.Result) {
 			k.turns.Settle(k.life, turn)
 		} else {
 			others++

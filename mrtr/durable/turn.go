@@ -2,11 +2,7 @@ package durable
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -36,10 +32,10 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 func (k *Keeper) claimOf(t mrtr.Turn) claim.Turn {
 	turn := claim.Turn{
 		Key: store.Key{Epoch: t.Mark, Name: t.Name}, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
-		Branch: t.Branch, Shared: t.Shared,
+		Branch: t.Branch, Shared: t.Shared, Late: t.Late,
 	}
 	if t.First != nil {
-		turn.Call = t.First.Call
+		turn.Call, turn.Aside = t.First.Call, t.First.Aside
 	}
 	return turn
 }
@@ -80,6 +76,9 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	}
 	a, err := n.k.turns.Take(ctx, n.turn)
 	switch {
+	case errors.Is(err, store.ErrTooLarge) && n.turn.Result != nil: // nobody joins these questions, and their states are good
+		n.k.tell(n.w, n.t, mrtr.Entry{Kind: NotRecorded, Err: err})
+		return false
 	case err != nil:
 		return n.meet(mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false))
 	case a.Held == nil:
@@ -133,55 +132,6 @@ func (n *notes) isMet() (again, met bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.again, n.hasMet
-}
-
-// progress follows the outcomes of a call from that of its first turn: to the last one, or to the
-// turn that waits for its user.
-func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p progress, _ error) {
-	for ; ; p.seen++ {
-		p.last = result
-		next, ok := t.First.Next(result)
-		if !ok {
-			p.over = true
-			return p, nil
-		}
-		p.until = next.Until
-		standing, outcome, err := k.turns.Standing(ctx, store.Key{Epoch: t.Mark, Name: next.Turn}, t.Handler)
-		switch {
-		case err != nil:
-			return p, err
-		case standing == claim.Done:
-			result = outcome
-			continue
-		case standing == claim.Lost:
-			p.over, p.lost = true, true
-		case standing == claim.Unclaimed:
-			p.late = !next.Waits
-			p.over = p.late || !t.First.Held(result)
-		}
-		return p, nil
-	}
-}
-
-// progress is how far a call has come.
-type progress struct {
-	seen  int // turns that had their questions
-	until time.Time
-	last  []byte // outcome
-	over  bool
-	late  bool // because its user never answered
-	lost  bool // because its last turn was cut off
-}
-
-// isOver reports whether the call is over that began with an equal request. One whose user never
-// answered is looked after now: nobody will find its record.
-func (n *notes) isOver(ctx context.Context, result json.RawMessage) (bool, error) {
-	p, err := n.k.progress(ctx, n.t, result)
-	n.joins = p
-	if err == nil && p.seen == 0 && p.late {
-		n.k.looker()(n.k.life, result)
-	}
-	return p.over, err
 }
 
 // conclude records the outcome of a turn that ran. It returns the one that the client gets:
@@ -250,28 +200,6 @@ func (n *notes) recall(a claim.Answer) (mrtr.Outcome, error) {
 	return o, nil
 }
 
-// join answers a first request with the questions of the call that an equal one began, or with the
-// end of the call, if the client has a key for it.
-func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
-	p := n.joins
-	if n.t.First.Keyed {
-		var err error
-		if p, err = n.k.progress(n.w, n.t, a.Result); err != nil {
-			return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false)
-		}
-	}
-	o := n.t.Handler.Read(a.Result)
-	switch {
-	case p.lost:
-		o = n.t.Handler.Cut(nil)
-	case p.over:
-		o = n.t.Handler.Read(p.last)
-	}
-	o.Repeated, o.Joins = true, &mrtr.Joins{Seen: p.seen, Until: p.until, Late: p.late}
-	n.k.tell(n.w, n.t, mrtr.Entry{Kind: Joined, Key: a.Call, Err: o.Err})
-	return o, nil
-}
-
 // follow is the outcome of a turn that another request has taken over.
 func (n *notes) follow() (mrtr.Outcome, error) {
 	a, err := n.k.turns.Follow(n.w, n.turn)
@@ -324,184 +252,3 @@ func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool
 const Forgotten = "the store does not have the contents that its call relies on"
 
 var errGivenUp = errors.New("the handler did not end with its context")
-
-// notes implements [mrtr.Notes] for a turn that is held.
-type notes struct {
-	k     *Keeper
-	w     *work
-	t     mrtr.Turn
-	turn  claim.Turn
-	joins progress // of the call that an equal request began
-
-	mu     sync.Mutex
-	held   *claim.Held // nil before the turn is claimed
-	before []byte
-	since  time.Time
-	cutOff bool
-	call   string
-	again  bool // the round has to run again, with what it found
-	hasMet bool // another request has the turn, and this one gets:
-	met    mrtr.Outcome
-	metErr error
-	broken error // the turn can have no outcome of this run any more
-	timer  *time.Timer
-	of     mrtr.Effects
-}
-
-func (n *notes) Left() []byte { return n.before }
-func (n *notes) CutOff() bool { return n.cutOff }
-func (n *notes) Call() string { return n.call }
-
-func (n *notes) Since() time.Time { return n.since }
-
-func (n *notes) Watch(effects mrtr.Effects) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.of = effects
-}
-
-func (n *notes) watched() mrtr.Effects {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.of
-}
-
-// effects are those of the round as they are.
-func (n *notes) effects() []byte {
-	if of := n.watched(); of != nil {
-		return of.Left()
-	}
-	return n.before
-}
-
-func (n *notes) Begun(ctx context.Context) error {
-	given := func() error {
-		if err := n.brokenBy(); !errors.Is(err, errGivenUp) { // whose effects may yet be undone
-			return err
-		}
-		return nil
-	}
-	if err := given(); err != nil {
-		return err
-	}
-	if n.claimed() == nil {
-		n.turn.Effects = n.effects()
-		n.take(ctx)
-		if again, met := n.isMet(); again || met {
-			return mrtr.ErrElsewhere
-		}
-		return given()
-	}
-	err := n.held.Note(ctx, n.effects())
-	switch {
-	case err == nil:
-		return given()
-	case errors.Is(err, claim.ErrFenced):
-		n.breakBy(err)
-	case ctx.Err() == nil:
-		err = n.k.refused(ctx, n.t, err, true)
-	default:
-		err = ctx.Err()
-	}
-	return err
-}
-
-func (n *notes) Ended() {
-	if n.claimed() != nil && !n.held.Ended(n.effects()) {
-		n.breakBy(claim.ErrFenced)
-	}
-}
-
-func (n *notes) claimed() *claim.Held {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.held
-}
-
-func (n *notes) brokenBy() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.broken
-}
-
-func (n *notes) breakBy(err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.broken == nil {
-		n.broken = err
-	}
-}
-
-// grace is how long a handler may go on after its context has ended, and its effects with theirs.
-const grace = 10 * time.Second
-
-// limit ends a round when its time is up, and gives it up if its handler does not end then.
-func (n *notes) limit() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.timer = time.AfterFunc(n.t.Within, func() {
-		n.w.cancel(&mrtr.CutOff{Why: fmt.Sprintf("this round took longer than the %v it has", n.t.Within)})
-		n.giveUpIn(grace)
-	})
-}
-
-// giveUpIn gives the round up later, unless it has ended.
-func (n *notes) giveUpIn(d time.Duration) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.timer != nil {
-		n.timer = time.AfterFunc(d, n.giveUp)
-	}
-}
-
-// giveUp ends the turn of a handler that did not end with its context, so that it does not hold
-// the turn for ever: no effect of it begins any more. Effects that run have their own time.
-func (n *notes) giveUp() {
-	of := n.watched()
-	if of == nil { // its goroutine has not come to it
-		n.giveUpIn(grace)
-		return
-	}
-	if until := of.Busy(); !until.IsZero() && time.Until(until) > -grace {
-		n.giveUpIn(max(time.Until(until), 0) + grace)
-		return
-	}
-	n.mu.Lock()
-	over := n.timer == nil || n.broken != nil
-	if !over {
-		n.broken = errGivenUp
-	}
-	n.mu.Unlock()
-	if over {
-		return
-	}
-	o := of.GiveUp(whyEnded(n.w))
-	if o.Free {
-		n.held.LetGo(context.Background(), o.Left)
-	} else {
-		b, _ := n.t.Handler.Write(o)
-		_ = n.held.Finish(context.Background(), b)
-	}
-	n.w.short = o
-	close(n.w.givenUp)
-}
-
-// end stops the timer of a turn that has ended, and says what broke it.
-func (n *notes) end() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.timer != nil {
-		n.timer.Stop()
-		n.timer = nil
-	}
-	return n.broken
-}
-
-// whyEnded is why the context of a round has ended.
-func whyEnded(ctx context.Context) string {
-	cut := (*mrtr.CutOff)(nil)
-	if errors.As(context.Cause(ctx), &cut) {
-		return cut.Why
-	}
-	return "the server ended this round"
-}

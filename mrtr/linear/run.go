@@ -162,10 +162,10 @@ func (r *run) end(cause error) {
 }
 
 // letGo ends a held run that nobody came back for, and tells the listener. If its call cannot go
-// on without it, the call ends too.
+// on without it, the call ends too, unless a Keeper sees to that.
 func (r *run) letGo(reason string, cause error, goesOn bool) {
 	e := mrtr.Entry{Kind: mrtr.GaveUp, Reason: reason}
-	if goesOn {
+	if goesOn || r.own.IsWatched() {
 		e.Kind = mrtr.Released
 	}
 	r.own.Tell(e)

@@ -60,8 +60,9 @@ const (
 	// CallAbandoned is a call that nobody went on with: its held handler was let go, or its time
 	// was up. HasEffects tells whether its effects may need undoing.
 	CallAbandoned Kind = "call abandoned"
-	// FrameReleased is a held handler unwound whose call goes on: from its journal, or at
-	// another instance. Reason tells why.
+	// FrameReleased is a held handler unwound whose call is not given up: it goes on from its
+	// journal, or at another instance, or is looked after when its states have expired. Reason
+	// tells why.
 	FrameReleased Kind = "frame released"
 	// EffectUndone is an effect that was undone.
 	EffectUndone Kind = "effect undone"

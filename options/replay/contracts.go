@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // Contract is what a replay comes to.
@@ -15,9 +17,27 @@ type Contract struct {
 	Options func(*mrtr.Options) // nil for nothing is peculiar
 	Play    func(inn *Inn)
 	Did     string // how often each effect happened in the end: see [Inn.Did]
+	Undone  string // and was undone, if it can be: see [Inn.Undone]
 	// Waits says that hours pass, which takes a bubble of testing/synctest. Idle says that the user
 	// takes them, which is longer than a coroutine is held.
 	Waits, Idle bool
+	// Apart says that it takes two instances.
+	Apart bool
+}
+
+// Hold plays a contract at an inn of its own, with an instance for each store.
+func (c *Contract) Hold(t testing.TB, style string, stores []store.Store, pace Pace) {
+	inn := open(t, style, stores, pace, c.Options, func(inn *Inn) (all []mrtr.Undoing) {
+		if c.Undone != "" {
+			all = append(all, inn.undoes("draft"), inn.undoes("hold"))
+		}
+		return all
+	})
+	c.Play(inn)
+	require.Equal(t, c.Did, inn.Did())
+	if c.Undone != "" {
+		require.Equal(t, c.Undone, inn.Undone())
+	}
 }
 
 var yes = []string{"double", "yes"}
@@ -180,6 +200,14 @@ var Contracts = map[string]Contract{
 		g := &Guest{Inn: inn, http: true, Key: "1234567890123456"}
 		g.Books(g.resumes(yes...))
 	}, Did: "1/1/1"},
+	"a client that cannot be asked joins, and the defaults stand": {Options: func(o *mrtr.Options) { o.Unaskable = mrtr.UnaskableDefaults }, Play: func(inn *Inn) {
+		g := ann(inn)
+		asked := g.Begin()
+		mute := &Guest{Inn: inn, Who: "ann", Mute: true}
+		receipt := mute.Books(mute.Begin())
+		require.Equal(inn, "1/1/1", inn.Did())
+		require.NotEqual(inn, receipt, g.Books(g.Answer(g.Answer(asked, "double"), "yes")))
+	}, Did: "2/2/2"},
 	"a user who takes the time": {Play: func(inn *Inn) {
 		g := ann(inn)
 		const slow = statecodec.DefaultTTL - time.Minute
@@ -193,7 +221,13 @@ var Contracts = map[string]Contract{
 
 // Holds reports whether a contract holds in a style at so many instances.
 func (c *Contract) Holds(style string, instances int) bool {
-	return style != "coroutine" || instances == 1 && !c.Idle // it goes on where it is held
+	switch {
+	case c.Apart && instances == 1:
+		return false
+	case style != "coroutine" || c.Apart:
+		return true
+	}
+	return instances == 1 && !c.Idle // it goes on where it is held
 }
 
 func (inn *Inn) ended(err error, reason mrtr.Reason) {

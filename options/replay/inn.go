@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -41,21 +42,43 @@ type Inn struct {
 	testing.TB
 	Instances []mcp.ToolHandlerFor[Stay, Booking]
 
+	pace   Pace
+	held   bool // a call goes on at its instance alone
+	places []*place
+
 	mu      sync.Mutex
 	done    map[string][]string // the idempotency keys of each effect
+	undone  map[string][]string // and of each undo
 	refused int                 // keys
 }
+
+// Pace is how long things take at an inn.
+type Pace struct{ TTL, Skew, Lease, Looks time.Duration }
+
+// Slow is as by default, for a bubble of testing/synctest. Quick is for a store that is elsewhere.
+var (
+	Slow  = Pace{statecodec.DefaultTTL, statecodec.DefaultSkew, 15 * time.Second, time.Minute}
+	Quick = Pace{2 * time.Second, 50 * time.Millisecond, 2 * time.Second, 200 * time.Millisecond}
+)
 
 // Styles are the ways to write the tool.
 var Styles = []string{"native", "journal", "resumable", "coroutine", "steps"}
 
 // New opens an inn in a style, with an instance for each store, and with undos of its effects.
 func New(t testing.TB, style string, stores []store.Store, change func(*mrtr.Options), undos ...mrtr.Undoing) *Inn {
-	inn := &Inn{TB: t, done: map[string][]string{}}
+	return open(t, style, stores, Slow, change, func(*Inn) []mrtr.Undoing { return undos })
+}
+
+func open(t testing.TB, style string, stores []store.Store, pace Pace, change func(*mrtr.Options), undos func(*Inn) []mrtr.Undoing) *Inn {
+	inn := &Inn{TB: t, pace: pace, held: style == "coroutine", done: map[string][]string{}, undone: map[string][]string{}}
 	key, audience := statecodec.GenerateKey(), rand.Text()
 	for _, s := range stores {
+		at := newPlace()
+		inn.places = append(inn.places, at)
 		o := &mrtr.Options{
-			Durable: durable.In(s, nil), Listener: observe.With(inn), Audience: audience, State: &statecodec.Options{Keys: []statecodec.Key{key}},
+			Durable:  durable.In(at.of(s), &durable.Options{Lease: pace.Lease, LookEvery: pace.Looks}),
+			Listener: observe.With(inn), Audience: audience,
+			State:     &statecodec.Options{Keys: []statecodec.Key{key}, TTL: pace.TTL, Skew: pace.Skew},
 			Principal: func(ctx context.Context, _ mcp.Request) (string, error) { return ctx.Value(whoKey{}).(string), nil },
 		}
 		if change != nil {
@@ -67,8 +90,13 @@ func New(t testing.TB, style string, stores []store.Store, change func(*mrtr.Opt
 			require.NoError(t, rt.Close())
 			require.Zero(t, rt.Stats().Held)
 		})
-		inn.Instances = append(inn.Instances, mrtr.Tool(rt, inn.style(style).OnStop(undos...), &mrtr.HandlerOptions{Name: "stay"}))
+		inn.Instances = append(inn.Instances, mrtr.Tool(rt, inn.style(style, at).OnStop(undos(inn)...), &mrtr.HandlerOptions{Name: "stay"}))
 	}
+	t.Cleanup(func() {
+		for _, at := range inn.places {
+			at.wakes()
+		}
+	})
 	return inn
 }
 
@@ -83,18 +111,32 @@ func (inn *Inn) Observe(_ context.Context, e observe.Event) {
 	}
 }
 
-func (inn *Inn) does(effect, idem string) (string, error) {
+func (inn *Inn) does(at *place, effect, idem string) (string, error) {
 	inn.mu.Lock()
-	defer inn.mu.Unlock()
 	inn.done[effect] = append(inn.done[effect], idem)
+	inn.mu.Unlock()
+	at.reach(effect)
 	return idem, nil
 }
 
-var room, sure = mrtr.Elicit[string]("room", "Which room?"), mrtr.Elicit[string]("sure", "Are you sure?")
+// undoes undoes an effect.
+func (inn *Inn) undoes(effect string) mrtr.Undoing {
+	return mrtr.UndoOf(effect, func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+		inn.mu.Lock()
+		defer inn.mu.Unlock()
+		inn.undone[effect] = append(inn.undone[effect], u.Idem)
+		return nil
+	})
+}
 
-func (inn *Inn) style(name string) mrtr.Style[Stay, Booking] {
+var (
+	room = mrtr.Elicit[string]("room", "Which room?").Default("single")
+	sure = mrtr.Elicit[string]("sure", "Are you sure?").Default("yes")
+)
+
+func (inn *Inn) style(name string, at *place) mrtr.Style[Stay, Booking] {
 	do := func(ctx context.Context, c *mrtr.Call, effect string) (string, error) {
-		return mrtr.Once(ctx, c, effect, func(_ context.Context, idem string) (string, error) { return inn.does(effect, idem) })
+		return mrtr.Once(ctx, c, effect, func(_ context.Context, idem string) (string, error) { return inn.does(at, effect, idem) })
 	}
 	code := func(ctx context.Context, c *mrtr.Call, _ Stay) (b Booking, err error) {
 		for _, q := range []mrtr.Question[string]{room, sure} {
@@ -135,7 +177,9 @@ func (inn *Inn) style(name string) mrtr.Style[Stay, Booking] {
 	}
 	var list steps.List[Stay, Booking]
 	step := func(effect string) steps.Step[string] {
-		return steps.Do(&list, effect, func(_ context.Context, _ *steps.At[Stay], idem string) (string, error) { return inn.does(effect, idem) })
+		return steps.Do(&list, effect, func(_ context.Context, _ *steps.At[Stay], idem string) (string, error) {
+			return inn.does(at, effect, idem)
+		})
 	}
 	step("draft")
 	steps.Always(&list, room)
@@ -156,6 +200,18 @@ func (inn *Inn) Did() string {
 	return fmt.Sprintf("%d/%d/%d", len(inn.done["draft"]), len(inn.done["hold"]), len(inn.done["charge"]))
 }
 
+// Undone is how often each effect was undone that a guest did not keep: "drafts/holds". None was that
+// has not happened, and none of them twice.
+func (inn *Inn) Undone() string {
+	inn.mu.Lock()
+	defer inn.mu.Unlock()
+	for effect, idems := range inn.undone {
+		require.Len(inn, slices.Compact(slices.Sorted(slices.Values(idems))), len(idems), "%s was undone twice", effect)
+		require.Subset(inn, inn.done[effect], idems, effect)
+	}
+	return fmt.Sprintf("%d/%d", len(inn.undone["draft"]), len(inn.undone["hold"]))
+}
+
 // Charges is how often a guest was charged.
 func (inn *Inn) Charges() int {
 	inn.mu.Lock()
@@ -169,6 +225,7 @@ type Guest struct {
 	Who, Dates string
 	Key        string // of its intent; "" for none
 	At         int    // the instance of the next request
+	Mute       bool   // its user cannot be asked
 
 	http bool // over HTTP, where nobody is known without a principal
 }
@@ -187,6 +244,9 @@ func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
 		mcp.MetaKeyProtocolVersion:    wire.Modern,
 		mcp.MetaKeyClientCapabilities: map[string]any{"elicitation": map[string]any{"form": map[string]any{}}},
 	}
+	if g.Mute {
+		meta[mcp.MetaKeyClientCapabilities] = map[string]any{}
+	}
 	if g.Key != "" {
 		meta["idempotencyKey"] = g.Key
 	}
@@ -197,8 +257,13 @@ func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
 	if g.http {
 		req.Extra = &mcp.RequestExtra{Header: http.Header{}}
 	}
+	for g.places[g.At%len(g.places)].dead.Load() {
+		g.At++
+	}
 	handle := g.Instances[g.At%len(g.Instances)]
-	g.At++
+	if !g.held {
+		g.At++
+	}
 	res, out, err := handle(context.WithValue(context.Background(), whoKey{}, g.Who), req, in)
 	if err != nil || res == nil || res.InputRequests == nil {
 		return Reply{Receipt: out.Receipt, Err: err}

@@ -37,9 +37,6 @@ type contents struct {
 	kept       int64              // size of the messages that go-sdk keeps until the session ends
 }
 
-// roundMethods are those whose calls have rounds.
-var roundMethods = []string{"tools/call", "prompts/get", "resources/read"}
-
 // peek reads as much of messages as routing needs, and reads it as go-sdk will: a
 // call that only one of the two sees would outlive the client that hung up on
 // it, and a drain would not wait for it. A message that it cannot read is an error.
@@ -74,7 +71,7 @@ func peek(messages []json.RawMessage) (contents, error) {
 			continue
 		}
 		found.calls = append(found.calls, call.ID)
-		found.round = len(messages) == 1 && slices.Contains(roundMethods, call.Method)
+		found.round = len(messages) == 1 && slices.Contains(inflight.RoundMethods, call.Method)
 		if era.MetaVersion(paramsMeta(call.Params)) >= era.FirstModern {
 			found.modern = true
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
+	"github.com/mrtr-go/sdk/transport/mcphttp/internal/lean"
 )
 
 // requestKey is the key of the context of a request, with which its calls end.
@@ -90,7 +91,7 @@ func (t *lifetimes) install(server *mcp.Server) {
 			}
 			defer done()
 			return p.keep(ctx, func() (mcp.Result, error) {
-				return p.call.run(method, func() (mcp.Result, error) { return next(ctx, method, req) })
+				return p.run(method, func() (mcp.Result, error) { return next(ctx, method, req) })
 			})
 		}
 	})
@@ -131,8 +132,8 @@ type post struct {
 	free   []func(calls int) // give back the places of calls
 	forget []func()          // called when no handler will run any more
 
-	ids  []jsonrpc.ID // of its calls, in a session; set with its place there
-	call *repeatable  // set before it runs; nil if it is not kept
+	ids  []jsonrpc.ID     // of its calls, in a session; set with its place there
+	call *inflight.Repeat // set before it runs; nil if it is not kept
 
 	// All guarded by mu.
 	mu      sync.Mutex
@@ -198,6 +199,24 @@ func (p *post) keep(ctx context.Context, handler func() (mcp.Result, error)) (mc
 	defer p.mu.Unlock()
 	p.outcome = o
 	return o.result, o.err
+}
+
+var errNoResult = errors.New("the handler did not return")
+
+// run runs the handler of a call, and keeps its answer for a POST that makes it again.
+func (p *post) run(method string, handler func() (mcp.Result, error)) (result mcp.Result, err error) {
+	if p.call == nil {
+		return handler()
+	}
+	if !p.call.Enter() {
+		return nil, inflight.ErrNotRun
+	}
+	err = errNoResult
+	defer func() {
+		body, _ := lean.Answer(p.call.ID, method, result, err, false) // without a body it is not kept
+		p.call.End(body)
+	}()
+	return handler()
 }
 
 // isCut reports whether a handler has nothing to say but that it was cancelled. An error whose

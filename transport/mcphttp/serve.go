@@ -185,7 +185,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 				return
 			}
 		} else {
-			call, first := h.sessions.repeatable(session, inflight.Principal(r), body, raw, posted)
+			call, first := h.sessions.repeats(session, inflight.Principal(r), body, raw, posted)
 			if call != nil && !first {
 				posted.began = true // what it waits for
 				serveRepeat(w, r, call)
@@ -193,7 +193,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 			}
 			if call != nil {
 				posted.call = call
-				over = func() bool { return call.leave(true) && r.Context().Err() != nil }
+				over = func() bool { return call.Leave(true) && r.Context().Err() != nil }
 			}
 			if err := h.sessions.enter(session, inflight.Principal(r), body.calls, posted); err != nil {
 				over()
@@ -206,6 +206,18 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 			posted.cancel(context.Cause(r.Context()))
 		}
 	})
+}
+
+// serveRepeat answers a POST whose call another one made. The last client that waits for a
+// call and hangs up ends it.
+func serveRepeat(w *reply, r *http.Request, call *inflight.Repeat) {
+	answer, err := call.Await(r.Context())
+	left := call.Leave(false)
+	if err == nil {
+		w.event(answer)
+	} else if left {
+		call.Cancel(context.Cause(r.Context()))
+	}
 }
 
 // openSession serves a request with an initialize. If it returns false it has refused

@@ -74,7 +74,7 @@ type session struct {
 	posts     map[*post]struct{}
 
 	subscriptions inflight.Subscriptions
-	repeats       repeats
+	repeats       inflight.Repeats
 }
 
 // claim takes a place for a session that r is about to open with an initialize of
@@ -216,6 +216,21 @@ func (s *sessions) runs(session string, id jsonrpc.ID) bool {
 		}
 	}
 	return false
+}
+
+// repeats finds the call of a POST to a session, nil if it is none that is kept. first is false where
+// another POST makes it.
+func (s *sessions) repeats(id, principal string, body contents, raw []byte, p *post) (call *inflight.Repeat, first bool) {
+	if !body.round {
+		return nil, true
+	}
+	s.mu.Lock()
+	c := s.find(id, principal)
+	s.mu.Unlock()
+	if c == nil {
+		return nil, true // go-sdk refuses it
+	}
+	return c.repeats.Begin(body.calls[0], raw, p.cancel)
 }
 
 // posts are those of a session whose handlers run, whether or not their clients wait.

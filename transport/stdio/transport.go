@@ -12,7 +12,8 @@
 //     it is not JSON, -32600 if it is another value, a batch, or longer than
 //     Options.MaxMessageBytes. If the line was meant as a call, that call gets no
 //     other answer, because its id cannot be read. All other calls go on.
-//   - A call that is in flight and arrives again gets the answer too, and runs once.
+//   - A call that is in flight and arrives again gets the answer too, and runs once. In a legacy
+//     session it does so for ten seconds after the answer.
 //   - Another call under an id that is in flight, or one beyond Options.MaxCalls, gets an error
 //     and no handler. So does a call whose answers contain a duplicate member.
 //   - A response has the id exactly as the call wrote it, however many digits.

@@ -99,7 +99,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		if answer != nil {
-			if c.refused != nil {
+			if c.refused != nil && inflight.IsRefusal(answer) {
 				c.refused(reason(answer))
 			}
 			if err := c.Write(ctx, answer); err != nil {

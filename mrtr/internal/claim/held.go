@@ -130,17 +130,24 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		return ErrFenced
 	}
 	h.end()
-	h.record.status, h.record.result = done, result
-	h.record.effects = nil
+	h.record.status, h.record.effects = done, nil
+	h.keep(result)
 	err := h.write(ctx)
 	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
-		h.record.result = nil
+		h.keep(nil)
 		err = h.write(ctx)
 	}
 	if err != nil && !store.IsVerdict(err) && !h.fenced {
 		h.persist()
 	}
 	return err
+}
+
+// keep puts a result into the record. Without one there is nothing to look after.
+func (h *Held) keep(result json.RawMessage) {
+	if h.record.result = result; len(result) == 0 {
+		h.record.due = time.Time{}
+	}
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so

@@ -110,13 +110,18 @@ type Turn struct {
 	// began.
 	Branch string
 	Shared bool
+	// Late tells that no user can ask for the turn any more. Whatever answers it was claimed with,
+	// it is this request's where its holder is dead. It does not wait for one that lives.
+	Late bool
 
 	// A first turn names the Call that it begins. It may be claimed when it is under way, with
 	// Effects, or when it has come to its Result. The record of an equal call binds nobody when
-	// that call is Over.
+	// that call is Over. One that was left has not come to an end, and has to be looked after: if
+	// it is due, its record is put Aside first.
 	Call            string
+	Aside           func(call string) (name string)
 	Effects, Result json.RawMessage
-	Over            func(ctx context.Context, result json.RawMessage) (bool, error)
+	Over            func(ctx context.Context, result json.RawMessage) (over, left bool, _ error)
 }
 
 // Answer is what becomes of a request: it holds the turn, or gets the outcome of
@@ -282,7 +287,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			return answer, false, nil // it had the same key, and its end is not known
 		case err != nil:
 			return answer, false, err
-		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "":
+		case r.fingerprint != h.turn.Fingerprint && r.fingerprint != "" && (r.status == done || !h.turn.Late):
 			if foreign {
 				return answer, false, ErrSplit
 			}
@@ -290,14 +295,14 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		case r.status == done && foreign && !h.turn.Shared:
 			return answer, false, ErrSplit
 		case r.status == done:
-			if h.turn.Over != nil {
-				if over, err := h.turn.Over(ctx, r.result); err != nil {
-					return answer, false, err
-				} else if over && h.fenced { // it would begin another call
-					return answer, false, ErrInFlight
-				} else if over {
-					return t.takeOver(ctx, h, &r, at)
-				}
+			over, err := t.makesWay(ctx, h, &r)
+			switch {
+			case err != nil:
+				return answer, false, err
+			case over && h.fenced: // it would begin another call
+				return answer, false, ErrInFlight
+			case over:
+				return t.takeOver(ctx, h, &r, at)
 			}
 			return Answer{Result: r.result, Call: r.call, Foreign: foreign}, false, nil
 		case r.status == free && h.fenced:
@@ -319,7 +324,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			r.cutOff++
 			return t.takeOver(ctx, h, &r, at)
 		}
-		if !time.Now().Before(deadline) {
+		if h.turn.Late || !time.Now().Before(deadline) {
 			return answer, false, ErrInFlight
 		}
 		if err := t.wait(ctx, h.turn.Key, at, min(r.lease-silent, time.Until(deadline))); err != nil {
@@ -344,84 +349,6 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 // goesOn reports whether a run that was cut off can be gone on with.
 func (t *Table) goesOn(r *record, goes interface{ Goes(left []byte) bool }) bool {
 	return r.notes && goes.Goes(r.effects) && r.cutOff+1 < t.MaxAttempts
-}
-
-// Standing is how far a turn has come.
-type Standing int
-
-const (
-	Unclaimed Standing = iota
-	Running
-	Lost // it was cut off, and cannot go on
-	Done
-)
-
-// Standing is how far a turn has come, and its result.
-func (t *Table) Standing(ctx context.Context, key store.Key, goes interface{ Goes(left []byte) bool }) (Standing, json.RawMessage, error) {
-	r, at, err := t.look(ctx, key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return Unclaimed, nil, nil
-	case err != nil:
-		return Unclaimed, nil, err
-	case r.status == done:
-		return Done, r.result, nil
-	case r.status == free && len(r.effects) == 0:
-		return Unclaimed, nil, nil
-	case r.status == running && !t.local && t.silence(key, at) >= r.lease && !t.goesOn(&r, goes):
-		return Lost, nil, nil
-	}
-	return Running, nil, nil
-}
-
-// Overdue are up to n turns of which the record is due, with their results.
-func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
-	if t.Scheduler == nil {
-		return nil, nil
-	}
-	asking, cancel := t.bounded(ctx)
-	defer cancel()
-	keys, err := t.Scheduler.Due(asking, time.Now(), n)
-	for _, key := range keys {
-		if r, at, err := t.look(ctx, key); err == nil && r.status == done {
-			due = append(due, Overdue{key, r.result, r, at})
-		}
-	}
-	return due, err
-}
-
-// Overdue is a turn of which the record is due.
-type Overdue struct {
-	Key    store.Key
-	Result json.RawMessage
-
-	record record
-	at     store.Revision
-}
-
-// Settle has a record not found by Overdue any more. If that fails it is found again.
-func (t *Table) Settle(ctx context.Context, o Overdue) {
-	h := &Held{table: t, turn: Turn{Key: o.Key, Expires: o.record.lives}, at: o.at, record: o.record}
-	h.record.due = time.Time{}
-	_ = h.update(ctx)
-}
-
-// Extend has the record of a turn that is done live on. Nobody waits for that: a record that is
-// gone, or that another call has taken, is no error.
-func (t *Table) Extend(ctx context.Context, key store.Key, expires time.Time) error {
-	r, at, err := t.look(ctx, key)
-	if err == nil && r.status == done {
-		if r.lives.After(expires) {
-			expires = r.lives
-		}
-		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at, record: r}
-		h.record.lives = expires
-		err = h.update(ctx)
-	}
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
-		return nil
-	}
-	return err
 }
 
 // wait waits for a change of the record, and no longer than d.

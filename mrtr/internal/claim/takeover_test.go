@@ -3,6 +3,7 @@ package claim_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -162,7 +163,7 @@ func TestAFencedRequestTakesNothingOver(t *testing.T) {
 // A holder that lost its first turn claims nothing when the call is over meanwhile.
 func TestAFencedRequestBeginsNoCall(t *testing.T) {
 	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
-		turn.Call, turn.Over = "call", func(context.Context, json.RawMessage) (bool, error) { return true, nil }
+		turn.Call, turn.Over = "call", func(context.Context, json.RawMessage) (over, left bool, _ error) { return true, false, nil }
 		died(t, s, turn)
 		require.NoError(t, takes(t, table, turn).Finish(t.Context(), json.RawMessage(`"end"`)))
 		before, _ := s.written()
@@ -269,6 +270,7 @@ func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 			held := takes(t, table, turn)
 			require.NoError(t, held.Note(t.Context(), pay))
+			held.Due(time.Now(), time.Now().Add(time.Hour))
 			want := `"result"`
 			if refusal != nil {
 				s.updates, want = []update{fails(refusal)}, ""
@@ -276,6 +278,7 @@ func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 			require.NoError(t, held.Finish(t.Context(), json.RawMessage(`"result"`)))
 			require.NotContains(t, string(s.last), "pay")
 			require.NotContains(t, string(s.last), "effects")
+			require.Equal(t, refusal == nil, strings.Contains(string(s.last), `"due"`), "nothing is left to look after")
 			answer, err := table.Take(t.Context(), turn)
 			require.NoError(t, err)
 			require.Equal(t, want, string(answer.Result))

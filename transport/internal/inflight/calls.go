@@ -2,7 +2,9 @@ package inflight
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -44,14 +46,17 @@ type Calls struct {
 	owed    map[jsonrpc.ID]*owed
 	awaited int           // answers that are not written yet, those of subscriptions aside
 	idle    chan struct{} // made by Drain, closed when no answer is awaited
+	legacy  bool          // the client has begun a legacy session
+	repeats Repeats       // of that
 }
 
 // owed is a call without an answer.
 type owed struct {
 	call    *jsonrpc.Request
-	again   int  // requests like it that came since, and get its answer
-	claimed bool // the server's answer is on its way
-	cutOff  bool // the transport's is
+	kept    *Repeat // of a legacy session; nil for a call that is not answered again
+	again   int     // requests like it that came since, and get its answer
+	claimed bool    // the server's answer is on its way
+	cutOff  bool    // the transport's is
 }
 
 // mostAgain bounds the answers that one call can have.
@@ -62,40 +67,81 @@ const mostAgain = 8
 func (o *owed) awaited() bool { return o.call.Method != Listen }
 
 // repeats reports whether a request is the call once more: with the same body, under the
-// same id. A connection loses no answer, so that after it the id is free.
+// same id.
 func (o *owed) repeats(req *jsonrpc.Request) bool {
 	return !o.cutOff && o.again < mostAgain && o.call.Method == req.Method && bytes.Equal(o.call.Params, req.Params)
 }
 
 // Begin notes a call, or returns an error and notes nothing. again is true for a call that
-// is in flight, whose answer it will get: it is not handed to the server.
-func (c *Calls) Begin(req *jsonrpc.Request) (again bool, _ *jsonrpc.Error) {
+// is in flight, whose answer it will get: it is not handed to the server. Nor is one that was just
+// answered, which gets that answer.
+func (c *Calls) Begin(req *jsonrpc.Request) (again bool, answer *jsonrpc.Response, _ *jsonrpc.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	earlier, inFlight := c.owed[req.ID]
 	switch {
 	case inFlight && earlier.repeats(req):
 		earlier.again++
-		return true, nil
+		return true, nil, nil
 	case inFlight:
-		return false, errIDInUse
-	case c.idle != nil:
-		return false, errClosing
-	case c.Most > 0 && len(c.owed) >= c.Most:
-		return false, errTooMany
+		return false, nil, errIDInUse
 	}
-	if err := c.Load.Enter(c.Who, 1); err != nil {
-		return false, Busy(err)
+	kept, answer := c.repeated(req)
+	if answer != nil {
+		return false, answer, nil
 	}
-	if c.owed == nil {
-		c.owed = make(map[jsonrpc.ID]*owed)
+	if err := c.enter(req); err != nil {
+		if kept != nil {
+			kept.Leave(true)
+		}
+		return false, nil, err
 	}
-	call := &owed{call: req}
+	call := &owed{call: req, kept: kept}
 	c.owed[req.ID] = call
 	if call.awaited() {
 		c.awaited++
 	}
-	return false, nil
+	return false, nil, nil
+}
+
+// enter finds a place for a call. The caller holds mu.
+func (c *Calls) enter(req *jsonrpc.Request) *jsonrpc.Error {
+	switch {
+	case c.idle != nil:
+		return errClosing
+	case c.Most > 0 && len(c.owed) >= c.Most:
+		return errTooMany
+	}
+	if err := c.Load.Enter(c.Who, 1); err != nil {
+		return Busy(err)
+	}
+	if c.owed == nil {
+		c.owed = make(map[jsonrpc.ID]*owed)
+	}
+	c.legacy = c.legacy || req.Method == "initialize"
+	return nil
+}
+
+// repeated is the answer of a call of a legacy session, if it was just answered, or else the call as
+// it is to be kept. The caller holds mu.
+func (c *Calls) repeated(req *jsonrpc.Request) (kept *Repeat, answer *jsonrpc.Response) {
+	if !c.legacy || !slices.Contains(RoundMethods, req.Method) {
+		return nil, nil
+	}
+	kept, first := c.repeats.Begin(req.ID, append([]byte(req.Method+"\x00"), req.Params...), nil)
+	if first || kept == nil || !kept.Answered() {
+		return kept, nil
+	}
+	text, err := kept.Await(context.Background())
+	if err != nil {
+		return nil, nil
+	}
+	msg, err := jsonrpc.DecodeMessage(text)
+	if answer, _ = msg.(*jsonrpc.Response); err != nil || answer == nil {
+		return nil, nil
+	}
+	answer.Extra = repeat{}
+	return nil, answer
 }
 
 // Tasks are those that a subscription names, while it is in flight.
@@ -123,7 +169,7 @@ func (c *Calls) late(req *jsonrpc.Request) bool {
 // is called under mu.
 func (c *Calls) answered(msg jsonrpc.Message) (jsonrpc.ID, *owed) {
 	answer, ok := msg.(*jsonrpc.Response)
-	if !ok || answer.Extra == (refusal{}) {
+	if !ok || answer.Extra == (refusal{}) || answer.Extra == (repeat{}) {
 		return jsonrpc.ID{}, nil
 	}
 	return answer.ID, c.owed[answer.ID]
@@ -151,6 +197,10 @@ func (c *Calls) Settle(msg jsonrpc.Message) (times int, awaited bool) {
 	id, call := c.answered(msg)
 	if call == nil {
 		return 1, false
+	}
+	if call.kept != nil {
+		text, _ := jsonrpc.EncodeMessage(msg) // without a text it is not kept
+		call.kept.End(text)
 	}
 	delete(c.owed, id)
 	c.Load.Leave(c.Who, 1)
@@ -229,8 +279,14 @@ func CutOff(id jsonrpc.ID, subscription bool) *jsonrpc.Response {
 // NotBegun answers a call that a shutdown ends before any code of its handler ran.
 func NotBegun(id jsonrpc.ID) *jsonrpc.Response { return Refused(id, errClosing) }
 
-// refusal marks an answer of the transport's own.
-type refusal struct{}
+// refusal and repeat mark an answer of the transport's own.
+type (
+	refusal struct{}
+	repeat  struct{}
+)
+
+// IsRefusal reports whether an answer is that of a call which did not reach the server.
+func IsRefusal(answer *jsonrpc.Response) bool { return answer.Extra == (refusal{}) }
 
 // Refused answers a call that did not reach the server.
 func Refused(id jsonrpc.ID, why *jsonrpc.Error) *jsonrpc.Response {

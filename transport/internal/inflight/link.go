@@ -33,7 +33,7 @@ type Link struct {
 
 // Receive reads a message of the peer's. It returns the message for go-sdk, an answer for the
 // peer in its place, or neither: a notification has no answer, and a call that arrives again
-// while it is in flight gets the answer of the first. The error is about a text that is no
+// while it is in flight, or in a legacy session just after, gets the answer of the first. The error is about a text that is no
 // message.
 func (l *Link) Receive(text []byte) (msg jsonrpc.Message, answer *jsonrpc.Response, _ error) {
 	if !utf8.Valid(text) {
@@ -69,13 +69,13 @@ func (l *Link) Receive(text []byte) (msg jsonrpc.Message, answer *jsonrpc.Respon
 		refused = l.subscriptions.Note(req.Method, req.Params)
 	}
 	if refused == nil {
-		again, refused = l.Begin(req)
+		again, answer, refused = l.Begin(req)
 	}
 	switch {
 	case refused != nil:
 		return nil, Refused(req.ID, refused), nil
-	case again:
-		return nil, nil, nil
+	case again || answer != nil:
+		return nil, answer, nil
 	case req.Method == "initialize":
 		l.pinged.Store(true)
 	}

@@ -1,7 +1,6 @@
 package mcphttp_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -27,7 +26,7 @@ func onlyIf[T any](heeds bool, c <-chan T) <-chan T {
 // once. The tool says how often it has run, after a second, and heeds its context if told to.
 //
 // The words of a scenario: a letter posts the call on a connection of that name, with ' in
-// another session, with + another body under its id, and with a number that id; ! hangs up,
+// another session, with + another body under its id; ! hangs up,
 // and = wants the answer; the rest is what happens between.
 func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 	scenarios := map[string]string{
@@ -44,15 +43,13 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 		"after late ones in a batch":   "heeds a a=run1 cancels b+ b=run2",
 		"it is cancelled":              "heeds a cancel a=cutoff",
 		"another body in flight":       "a b+ b=400 a=run1 c+ c=run2",
-		"an answer too long to keep":   "long a a=xxx b b=notkept",
 		"another session":              "a a=run1 b' b=run2",
-		"many answers":                 "a1 a=run1 a2 a=run2 a3 a=run3 a4 a=run4 a5 a=run5 a6 a=run6 a7 a=run7 a8 a=run8 a9 a=run9 " + strings.Repeat("quick ", 8) + "a9 a=run9 a1 a=run18",
 		"two that wait when it breaks": "heeds a b c a! b! c=run1 d d=run1",
 	}
 	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := &play{t: t, answers: map[string]<-chan response{}, hangUps: map[string]context.CancelFunc{}, quick: 100}
+				p := &play{t: t, answers: map[string]<-chan response{}, hangUps: map[string]context.CancelFunc{}}
 				runs := 0
 				p.h = newHandler(t, rawServer(func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					runs++
@@ -61,9 +58,6 @@ func TestACallThatArrivesTwiceInASessionRunsOnce(t *testing.T) {
 					case <-time.After(time.Second):
 					case <-onlyIf(strings.Contains(scenario, "heeds"), ctx.Done()):
 						text = "cut off"
-					}
-					if strings.Contains(scenario, "long") {
-						text = strings.Repeat("x", 70<<10)
 					}
 					return say(text)
 				}), mcphttp.HandlerOptions{}, mcphttp.Limits{})
@@ -87,10 +81,9 @@ type play struct {
 	session, other string
 	answers        map[string]<-chan response
 	hangUps        map[string]context.CancelFunc
-	quick          int
 }
 
-var means = strings.NewReplacer("cutoff", "cut off", "unknown", `"effects":"unknown"`, "notkept", `"id":7,"error":{"code":-32600,"message":"This call was answered before, and its answer was not kept: do not call the tool again without checking."}`)
+var means = strings.NewReplacer("cutoff", "cut off", "unknown", `"effects":"unknown"`)
 
 func (p *play) do(word string) {
 	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
@@ -99,7 +92,7 @@ func (p *play) do(word string) {
 	}
 	connection, want, isAnswer := strings.Cut(word, "=")
 	switch {
-	case word == "heeds" || word == "long":
+	case word == "heeds":
 	case word == "delete":
 		serves(http.StatusNoContent, post{clientHeaders + "DELETE\n", ""})
 	case word == "shutdown":
@@ -108,9 +101,6 @@ func (p *play) do(word string) {
 		serves(http.StatusAccepted, legacy(cancelled))
 	case word == "cancels":
 		serves(http.StatusAccepted, legacy("["+cancelled+","+cancelled+"]"))
-	case word == "quick":
-		p.quick++
-		serves(http.StatusOK, legacyCall(fmt.Sprint(p.quick)))
 	case word[0] <= '9':
 		time.Sleep(must(time.ParseDuration(word))(p.t))
 	case isAnswer && want == "400":
@@ -123,7 +113,7 @@ func (p *play) do(word string) {
 	case strings.HasSuffix(word, "!"):
 		p.hangUps[word[:1]]()
 	default:
-		r := legacyCall(cmp.Or(strings.Trim(word[1:], "'+"), "7"))
+		r := legacyCall("7")
 		if strings.HasSuffix(word, "+") {
 			r.body = strings.Replace(r.body, "{}", `{"x":1}`, 1)
 		}

@@ -1,0 +1,192 @@
+package inflight
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// In a legacy session the id of a request is the key of its call: a request that arrives twice, as a
+// proxy or a browser sends it whose connection broke, is one call. It runs once. The second one gets
+// the answer of the first, while that runs and for a short time after.
+
+const (
+	repeatedFor   = 10 * time.Second // after the answer
+	mostAnswers   = 16               // kept of a session
+	mostOfAnswers = 64 << 10         // bytes of them
+)
+
+// RoundMethods are those of calls that may ask. Others do nothing that must not be done twice.
+var RoundMethods = []string{"tools/call", "prompts/get", "resources/read"}
+
+// Repeats are the calls of a session that can be answered again.
+type Repeats struct {
+	mu       sync.Mutex
+	calls    map[jsonrpc.ID]*Repeat
+	answered []*Repeat // oldest first
+	bytes    int       // of their answers
+	sweep    *time.Timer
+}
+
+// Repeat is a call in flight, or one that was just answered.
+type Repeat struct {
+	ID     jsonrpc.ID
+	Cancel func(cause error) // ends the call when nobody waits for it; nil where that cannot be
+
+	of   *Repeats
+	body [sha256.Size]byte
+	done chan struct{} // closed when the call is answered, or was not begun
+
+	// All guarded by mu of Repeats.
+	waiting int  // requests, the first one included
+	began   bool // its handler
+	ended   time.Time
+	answer  []byte // as JSON-RPC; nil if it is not kept
+}
+
+// Begin notes that a request waits for a call. first is true if that request is to make it. It
+// returns nil for a call with another body under an id in flight, which is refused.
+func (s *Repeats) Begin(id jsonrpc.ID, body []byte, cancel func(cause error)) (call *Repeat, first bool) {
+	sum := sha256.Sum256(body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget()
+	if call = s.calls[id]; call != nil {
+		if call.body == sum {
+			call.waiting++
+			return call, false
+		}
+		if call.ended.IsZero() {
+			return nil, false
+		}
+		s.drop(call)
+	}
+	if s.calls == nil {
+		s.calls = map[jsonrpc.ID]*Repeat{}
+	}
+	call = &Repeat{ID: id, Cancel: cancel, of: s, body: sum, done: make(chan struct{}), waiting: 1}
+	s.calls[id] = call
+	return call, true
+}
+
+// forget drops the calls that were answered too long ago, and the oldest where they are too many. The
+// caller holds s.mu.
+func (s *Repeats) forget() {
+	for len(s.answered) > 0 {
+		oldest := s.answered[0]
+		if time.Since(oldest.ended) < repeatedFor && len(s.answered) <= mostAnswers && s.bytes <= mostOfAnswers {
+			break
+		}
+		s.drop(oldest)
+	}
+	if len(s.answered) > 0 && s.sweep == nil {
+		s.sweep = time.AfterFunc(repeatedFor, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sweep = nil
+			s.forget()
+		})
+	}
+}
+
+// drop forgets a call. The caller holds s.mu.
+func (s *Repeats) drop(call *Repeat) {
+	if s.calls[call.ID] == call {
+		delete(s.calls, call.ID)
+	}
+	if i := slices.Index(s.answered, call); i >= 0 {
+		s.answered = slices.Delete(s.answered, i, i+1)
+		s.bytes -= len(call.answer)
+	}
+}
+
+// Enter is called before the handler of the call is. It reports false if the call was refused in the
+// meantime. A nil call is kept by nobody, and runs.
+func (c *Repeat) Enter() bool {
+	if c == nil {
+		return true
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.began = c.ended.IsZero()
+	return c.began
+}
+
+// End keeps the answer, if it is short enough.
+func (c *Repeat) End(answer []byte) {
+	if c == nil {
+		return
+	}
+	s := c.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.ended.IsZero() {
+		return
+	}
+	c.ended = time.Now()
+	if len(answer) <= mostOfAnswers {
+		c.answer = answer
+	}
+	close(c.done)
+	s.answered = append(s.answered, c)
+	s.bytes += len(c.answer)
+	s.forget()
+}
+
+// Leave notes that a request has returned, and reports whether the call runs on and nobody waits for
+// it. If that was the first request and the handler did not begin, it never will.
+func (c *Repeat) Leave(first bool) (left bool) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.waiting--
+	if first && !c.began && c.ended.IsZero() {
+		c.of.drop(c)
+		c.ended = time.Now()
+		c.answer, _ = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.ID, Error: ErrNotRun})
+		close(c.done)
+	}
+	return c.waiting == 0 && c.ended.IsZero()
+}
+
+// ErrNotRun answers a call that was refused when it came first.
+var ErrNotRun = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "this call was refused when it came first, and did not run"}
+
+// errNotKept answers a call whose answer was too large to be kept. Like the engine's text for
+// a result that was not kept, it does not advise a new call.
+var errNotKept = &jsonrpc.Error{
+	Code:    jsonrpc.CodeInvalidRequest,
+	Message: "This call was answered before, and its answer was not kept: do not call the tool again without checking.",
+}
+
+// Answered reports whether there is nothing to wait for.
+func (c *Repeat) Answered() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Await waits for the answer of a call that another request made.
+func (c *Repeat) Await(ctx context.Context) ([]byte, error) {
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		select {
+		case <-c.done: // an answer that exists goes out
+		default:
+			return nil, ctx.Err()
+		}
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.answer == nil {
+		return jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.ID, Error: errNotKept})
+	}
+	return c.answer, nil
+}

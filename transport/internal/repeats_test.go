@@ -1,0 +1,110 @@
+package internal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/transport/internal/inflight"
+)
+
+// Over a connection, as over stdio and WebSocket, a call of a legacy session gets its answer again for
+// ten seconds, in the same words. Other calls are made again: they have other ways to be told apart.
+func TestALinkAnswersACallAgain(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay"}}`
+	for name, c := range map[string]struct {
+		legacy    bool
+		text      string
+		again     string
+		wait      time.Duration
+		isRepeat  bool
+		isRefused bool
+	}{
+		"at once":          {legacy: true, text: call, again: call, isRepeat: true},
+		"an error":         {legacy: true, text: call, again: call, isRepeat: true, isRefused: true},
+		"nine seconds on":  {legacy: true, text: call, again: call, wait: 9 * time.Second, isRepeat: true},
+		"ten seconds on":   {legacy: true, text: call, again: call, wait: 10 * time.Second},
+		"another body":     {legacy: true, text: call, again: strings.Replace(call, "pay", "book", 1)},
+		"another method":   {legacy: true, text: call, again: strings.Replace(call, "tools/call", "prompts/get", 1)},
+		"another id":       {legacy: true, text: call, again: strings.Replace(call, "7", "8", 1)},
+		"what asks nobody": {legacy: true, text: strings.Replace(call, "tools/call", "tools/list", 1), again: strings.Replace(call, "tools/call", "tools/list", 1)},
+		"a modern client":  {text: call, again: call},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := inflight.Link{FromClient: true}
+				receive := func(text string) (jsonrpc.Message, *jsonrpc.Response) {
+					msg, answer, err := l.Receive([]byte(text))
+					require.NoError(t, err)
+					return msg, answer
+				}
+				if c.legacy {
+					receive(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`)
+				}
+				msg, _ := receive(c.text)
+				answer := &jsonrpc.Response{ID: msg.(*jsonrpc.Request).ID, Result: []byte(`{"content":[]}`)}
+				if c.isRefused {
+					answer.Result, answer.Error = nil, &jsonrpc.Error{Code: -32602, Message: "no"}
+				}
+				text, err := l.Encode(answer)
+				require.NoError(t, err)
+				first := string(text)
+				l.Settle(answer)
+				time.Sleep(c.wait)
+				msg, answer = receive(c.again)
+				require.Equal(t, c.isRepeat, msg == nil)
+				if !c.isRepeat {
+					return
+				}
+				require.False(t, inflight.IsRefusal(answer))
+				text, err = l.Encode(answer)
+				require.NoError(t, err)
+				require.Equal(t, first, string(text))
+				times, awaited := l.Settle(answer)
+				require.Equal(t, []any{1, false}, []any{times, awaited})
+			})
+		})
+	}
+}
+
+// The answers of a session are few and short: the oldest go first, and a long one is not kept.
+func TestTheAnswersOfASessionAreBounded(t *testing.T) {
+	var s inflight.Repeats
+	id := func(n int) jsonrpc.ID {
+		id, err := jsonrpc.MakeID(fmt.Sprint(n))
+		require.NoError(t, err)
+		return id
+	}
+	plays := func(n, long int) {
+		call, first := s.Begin(id(n), nil, nil)
+		require.True(t, first)
+		require.True(t, call.Enter())
+		call.End([]byte(strings.Repeat("x", long)))
+		require.False(t, call.Leave(true))
+	}
+	knows := func(n int) bool {
+		_, first := s.Begin(id(n), nil, nil)
+		return !first
+	}
+	for n := range 17 {
+		plays(n, 1)
+	}
+	require.False(t, knows(0))
+	for n := 1; n < 17; n++ {
+		require.True(t, knows(n), n)
+	}
+	plays(17, 64<<10)
+	require.True(t, knows(17))
+	require.False(t, knows(16), "there is no room for both")
+	plays(18, 64<<10+1)
+	call, first := s.Begin(id(18), nil, nil)
+	require.False(t, first)
+	answer, err := call.Await(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "was not kept")
+}
