@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -140,24 +141,24 @@ func unreachable(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
+func (c conn) hangUp() {
+	_ = c.client.Close()
+	_ = c.close() // the server may be gone
+}
+
 // hangUp closes every connection of the trial.
 func (t *trial) hangUp() {
 	for _, c := range t.conns {
-		_ = c.client.Close()
-		_ = c.close()
+		c.hangUp()
 	}
 	t.conns, t.main = nil, nil
 }
 
 // leave closes one connection.
 func (t *trial) leave(client *wire.Client) {
-	for i, c := range t.conns {
-		if c.client == client {
-			_ = c.client.Close()
-			_ = c.close()
-			t.conns = append(t.conns[:i:i], t.conns[i+1:]...)
-			break
-		}
+	if i := slices.IndexFunc(t.conns, func(c conn) bool { return c.client == client }); i >= 0 {
+		t.conns[i].hangUp()
+		t.conns = slices.Delete(t.conns, i, i+1)
 	}
 	if t.main == client {
 		t.main = nil

@@ -10,7 +10,7 @@
 //	fmt.Print(report)
 //
 // The tool is really called, hundreds of times: prove a server whose effects harm
-// nobody. [Foresee] says how often, and which rules will be tried, without a call.
+// nobody. A dry run ([Options]) says how often, and which rules will be tried, without a call.
 //
 // # Subjects
 //

@@ -36,8 +36,8 @@ func TestHostileServers(t *testing.T) {
 		"a null schema":               {hostile{tools: `[{"name":"t","inputSchema":null}]`}, false, "inputSchema does not read"},
 		"a thousand million items":    {hostile{tools: `[{"name":"t","inputSchema":` + number(`{"type":"array","minItems":1e9}`) + `}]`}, false, "no arguments can be made"},
 		"a form of any size":          {hostile{asks: asking(number(`{"type":"string","minLength":999999999}`))}, false, "cannot be answered"},
-		"a form that leads to itself": {hostile{asks: asking(`{"$ref":"#"}`)}, true, "FAIL  result/questions"},
-		"a form within a form":        {hostile{asks: asking(number(`{"type":"object","required":["b"],"properties":{"b":{"minItems":1e9,"type":"array"}}}`))}, true, "FAIL  result/questions"},
+		"a form that leads to itself": {hostile{asks: asking(`{"$ref":"#"}`)}, true, "FAIL  result/schema"},
+		"a form within a form":        {hostile{asks: asking(number(`{"type":"object","required":["b"],"properties":{"b":{"minItems":1e9,"type":"array"}}}`))}, true, "FAIL  result/schema"},
 		"questions that are a number": {hostile{asks: `{"resultType":"input_required","inputRequests":7}`}, true, "FAIL  result/schema"},
 		"an output schema that leads to itself": {hostile{tools: `[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"$ref":"#"}}]`},
 			true, "needs an output schema that can be judged by"},
@@ -170,12 +170,12 @@ func TestResultsAreComparedWithTheDefinitions(t *testing.T) {
 		{"for an audience of robots", hostile{end: result(`,"annotations":{"audience":["robot"]}`)}, "result/schema"},
 		{"_meta that is a text", hostile{end: result(`,"_meta":"x"`)}, "result/schema"},
 		{"with a form's mode", hostile{asks: asks(`"mode":"form",` + form)}, ""},
-		{"a form that is no object", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"object"}}}`)}, "result/questions"},
-		{"a form whose property has no type", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`)}, "result/questions"},
+		{"a form that is no object", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"object"}}}`)}, "result/schema"},
+		{"a form whose property has no type", hostile{asks: asks(`"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{}}}`)}, "result/schema"},
 	} {
 		t.Run(tc.explanation, inBubble(func(t *testing.T) {
 			report := must(prove.Run(t.Context(), prove.Subject{Dial: dialPipes(t, tc.server)}, prove.Scenario{Tool: "t"},
-				&prove.Options{Only: []string{"result/schema", "result/questions"}}))(t)
+				&prove.Options{Only: []string{"result/schema"}}))(t)
 			var broken string
 			for _, f := range report.Failures(prove.Ours) {
 				broken += f.Rule.Name

@@ -148,7 +148,7 @@ func (t *trial) learnTheLag(ctx context.Context) {
 	since := t.counting()
 	p := t.perform(straight(t.final()))
 	if t.book.named = since(); p.last().complete() {
-		t.sendAs(p.last().request, act{})
+		t.send(t.client(), p.last().request)
 	}
 	if lag := t.watched(ctx, t.options.Late); lag > margin {
 		t.book.settle = lag + lag/4 + margin

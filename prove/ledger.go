@@ -251,10 +251,21 @@ func (t *trial) unexplained(happened, allowed effects) string {
 		case may == 0:
 			return fmt.Sprintf("%q happened%s", clean(name), map[bool]string{false: " " + often(n)}[n == 1])
 		default:
-			return fmt.Sprintf("%q happened %d times instead of %d", clean(name), n, may)
+			return fmt.Sprintf("%q happened %s instead of %s", clean(name), often(n), often(may))
 		}
 	}
 	return ""
+}
+
+// closely makes many requests in one probe, since each probe waits for effects that come late. If
+// too much has happened, it makes them once more, and looks behind each of them.
+func (t *trial) closely(probe func(closely bool) (too string)) {
+	if probe(false) == "" {
+		return
+	}
+	if too := probe(true); too != "" {
+		t.fail("%s, and not behind any one request", too)
+	}
 }
 
 // onlyAllowed ends the rule if anything has happened that was not allowed.

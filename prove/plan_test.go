@@ -30,12 +30,14 @@ func TestAPlanCallsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		subject := prove.Subject{Dial: prove.HTTP("http://s", &http.Client{Transport: watched{overPipes(t, hostile{}), &calls}}), HTTP: true}
-		plan := must(prove.Foresee(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
+		dry := &prove.Options{Dry: true}
+		plan := must(prove.Run(t.Context(), subject, prove.Scenario{Tool: "t"}, dry))(t)
 		require.Zero(t, calls.Load())
 		report := must(prove.Run(t.Context(), subject, prove.Scenario{Tool: "t"}, nil))(t)
-		require.Equal(t, lacks(report.Findings), lacks(plan.Skips))
-		require.Len(t, report.Findings, len(plan.Tries)+len(plan.Skips))
-		require.NotZero(t, len(plan.Skips))
+		require.Equal(t, lacks(report.Findings), lacks(plan.Findings))
+		require.Len(t, report.Findings, len(plan.Findings))
+		require.NotZero(t, plan.Count(prove.Skip))
+		require.Equal(t, len(plan.Findings), plan.Count(prove.Skip)+plan.Count(prove.Try))
 		require.Contains(t, plan.String(), "try   state/altered             MUST    A state that was changed,")
 		require.Contains(t, plan.String(), "skip  state/other-principal     SHOULD  needs a second caller")
 		first, _, _ := strings.Cut(report.String(), "\n")
@@ -43,9 +45,9 @@ func TestAPlanCallsNothing(t *testing.T) {
 		require.True(t, strings.HasPrefix(first, "t: not tried for want of "), first)
 		require.Regexp(t, `a count of the effects \(\d+ rules; -effects\)`, first)
 
-		_, err := prove.Foresee(t.Context(), subject, prove.Scenario{Tool: "u"}, nil)
+		_, err := prove.Run(t.Context(), subject, prove.Scenario{Tool: "u"}, dry)
 		require.ErrorContains(t, err, `lists no tool "u"`)
-		_, err = prove.Foresee(t.Context(), subject, prove.Scenario{}, nil)
+		_, err = prove.Run(t.Context(), subject, prove.Scenario{}, dry)
 		require.ErrorContains(t, err, "names no tool")
 	})
 }
@@ -66,15 +68,11 @@ func TestAPlanOfASweepCallsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		dial := prove.HTTP("http://s", &http.Client{Transport: watched{overPipes(t, hostile{tools: tools, sweeps: true}), &calls}})
-		plans := must(prove.ForeseeSweep(t.Context(), dial, nil, nil))(t)
+		text := must(prove.Sweep(t.Context(), dial, nil, &prove.SweepOptions{Dry: true}))(t).String()
 		require.Zero(t, calls.Load())
-		var text strings.Builder
-		for _, p := range plans {
-			text.WriteString(p.String())
+		for _, want := range []string{"reads (modern client): 2 rules, about 4 calls\n", "reads (legacy client): 2 rules", "writes (modern client): 0 rules", "not called: it is not annotated read-only"} {
+			require.Contains(t, text, want)
 		}
-		for _, want := range []string{"reads (modern client): 2 rules, about 2 calls\n", "reads (legacy client): 2 rules", "writes (modern client): 0 rules", "not called: it is not annotated read-only"} {
-			require.Contains(t, text.String(), want)
-		}
-		require.NotContains(t, "\n"+text.String(), "\n::", "a name is no command of a CI")
+		require.NotContains(t, "\n"+text, "\n::", "a name is no command of a CI")
 	})
 }

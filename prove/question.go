@@ -61,6 +61,25 @@ func reads(a, b string) bool {
 	return 2*same >= words
 }
 
+// asHonest answers a question of a task, or of a legacy client, as the honest call answered the one
+// with the same form, and in the same words if there are several: it has another key, or none.
+func (t *trial) asHonest(q wire.Question) any {
+	inWords := func(known wire.Question) bool { return known.Message == q.Message && known.URL == q.URL }
+	inForm := func(known wire.Question) bool {
+		return known.Method == q.Method && canonical(known.Schema) == canonical(q.Schema)
+	}
+	var alike []wire.Question
+	for _, known := range t.honest.questions() {
+		if inForm(known) {
+			alike = append(alike, known)
+		}
+	}
+	if len(alike) == 0 {
+		return t.honestly(q)
+	}
+	return t.honestly(alike[max(0, slices.IndexFunc(alike, inWords))])
+}
+
 // isAsked reports whether a reply asks a question of the honest call.
 func (t *trial) isAsked(s exchange, q wire.Question) bool {
 	return s.asks() && slices.ContainsFunc(s.reply.Asks, func(asked wire.Question) bool { return t.isQuestion(q, asked) })

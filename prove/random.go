@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 )
@@ -15,10 +16,7 @@ const (
 
 func randomTraces(t *trial) {
 	t.seesEffects()
-	n := t.options.Traces
-	if n == 0 {
-		n = defaultTraces
-	}
+	n := cmp.Or(t.options.Traces, defaultTraces)
 	for i := range n {
 		seed := t.options.Seed + uint64(i)
 		acts := t.randomTrace(rand.New(rand.NewPCG(seed, 1)))

@@ -23,6 +23,7 @@ type inn struct {
 	effects map[string]int
 	waiting map[string]*stay // calls that nobody has answered, by what their first request means
 	handles map[string]*stay // what each state stands for
+	keyed   map[string]*stay // calls by the key of their client
 }
 
 // stay is a call.
@@ -34,6 +35,7 @@ const (
 	joinsForAll = "it joins the call that waits, whoever has begun that"
 	merges      = "all answers are those of one call"
 	mergesUsers = "all answers are those of one call, whoever gives them"
+	keeps       = "it is the call that had its key"
 )
 
 func (d *inn) serve(who string) *mcp.Server {
@@ -42,14 +44,24 @@ func (d *inn) serve(who string) *mcp.Server {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if req.Params.RequestState == "" {
-			return d.begin(who), nil
+			key, _ := req.Params.Meta["key"].(string)
+			return d.begin(who, key), nil
 		}
 		return d.answer(req.Params)
 	})
 	return server
 }
 
-func (d *inn) begin(meaning string) *mcp.CallToolResult {
+func (d *inn) begin(meaning, key string) *mcp.CallToolResult {
+	if d.rule == keeps && key != "" {
+		if d.keyed[key] == nil {
+			d.keyed[key] = d.draft(key)
+		}
+		if receipt := d.keyed[key].receipt; receipt != "" {
+			return told(receipt)
+		}
+		return d.ask(d.keyed[key])
+	}
 	if d.rule == joinsForAll || d.rule == mergesUsers {
 		meaning = "whoever it is"
 	}
@@ -69,7 +81,7 @@ func (d *inn) draft(meaning string) *stay {
 func (d *inn) ask(call *stay) *mcp.CallToolResult {
 	state := rand.Text()
 	own := *call
-	if d.rule == merges || d.rule == mergesUsers {
+	if d.rule == merges || d.rule == mergesUsers || d.keyed[call.meaning] != nil {
 		d.handles[state] = call
 	} else {
 		d.handles[state] = &own
@@ -111,11 +123,12 @@ func told(text string) *mcp.CallToolResult {
 // A server that repeats what a whole call played again has done, and one that takes two calls for
 // one, are told apart from one that does neither, and each is condemned for its own mistake.
 func TestAWholeCallPlayedAgainIsJudgedByItsEffects(t *testing.T) {
-	for rule, broken := range map[string]string{
-		joins: "", joinsForAll: "", repeats: "replay/whole-call", merges: "once/merged", mergesUsers: "once/merged",
+	for _, tc := range []struct{ rule, key, broken string }{
+		{joins, "", ""}, {joinsForAll, "", ""}, {repeats, "", "replay/whole-call"}, {merges, "", "once/merged"}, {mergesUsers, "", "once/merged"},
+		{keeps, "key", ""}, {joins, "key", "replay/whole-call"},
 	} {
-		t.Run(rule, inBubble(func(t *testing.T) {
-			d := &inn{rule: rule, effects: map[string]int{}, waiting: map[string]*stay{}, handles: map[string]*stay{}}
+		t.Run(tc.rule+tc.key, inBubble(func(t *testing.T) {
+			d := &inn{rule: tc.rule, effects: map[string]int{}, waiting: map[string]*stay{}, handles: map[string]*stay{}, keyed: map[string]*stay{}}
 			report := must(prove.Run(t.Context(), prove.Subject{
 				Dial: func(ctx context.Context, who *prove.Caller) (*prove.Endpoint, error) {
 					here, there := mcp.NewInMemoryTransports()
@@ -128,10 +141,10 @@ func TestAWholeCallPlayedAgainIsJudgedByItsEffects(t *testing.T) {
 					defer d.mu.Unlock()
 					return maps.Clone(d.effects), nil
 				},
-			}, prove.Scenario{Tool: "stay"}, &prove.Options{Only: []string{"once/merged", "replay/whole-call"}}))(t)
+			}, prove.Scenario{Tool: "stay", Key: tc.key}, &prove.Options{Only: []string{"once/merged", "replay/whole-call"}}))(t)
 			for _, rule := range []string{"once/merged", "replay/whole-call"} {
 				want := prove.Pass
-				if rule == broken {
+				if rule == tc.broken {
 					want = prove.Fail
 				}
 				require.Equal(t, want, of(t, report, rule).Outcome, report.String())

@@ -47,6 +47,8 @@ type Report struct {
 	// meanwhile. Effects is nil if nobody counted.
 	Calls   int            `json:"calls"`
 	Effects map[string]int `json:"effects,omitempty"`
+
+	dry bool
 }
 
 // Count is the number of findings with an outcome.
@@ -85,12 +87,37 @@ func (r *Report) Of(rule string) (Finding, bool) {
 // its promise, its clause and the request that shows it.
 func (r *Report) String() string {
 	var b strings.Builder
-	if lacking := lacking(r.Findings); lacking != "" {
-		fmt.Fprintf(&b, "%s: not tried for want of %s\n", title(r.Tool, r.Client), lacking)
-	}
+	b.WriteString(r.wants())
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s\n", f)
 	}
+	if r.dry {
+		return r.plan() + b.String()
+	}
+	return b.String() + r.sum()
+}
+
+// Summary says in a line or two how much was done, or would be, and what for want of an ability
+// was not.
+func (r *Report) Summary() string {
+	if r.dry {
+		return r.plan() + r.wants()
+	}
+	return r.wants() + r.sum()
+}
+
+// wants is the line about what could not be tried; "" if all could.
+func (r *Report) wants() string {
+	lacking := lacking(r.Findings)
+	if lacking == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: not tried for want of %s\n", title(r.Tool, r.Client), lacking)
+}
+
+// sum is the line about what was tried.
+func (r *Report) sum() string {
+	var b strings.Builder
 	failed := fmt.Sprint(r.Count(Fail), " failed")
 	if ours := r.Count(Fail) - len(r.Failures(Should)); ours > 0 {
 		failed += fmt.Sprintf(" (%d of them by rules of ours)", ours)

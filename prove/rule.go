@@ -34,6 +34,7 @@ const (
 	Fail Outcome = "FAIL"
 	Note Outcome = "note" // worth knowing, and not forbidden
 	Skip Outcome = "skip" // not tried: an ability is missing, or the tool gives no occasion
+	Try  Outcome = "try"  // to be tried, says a dry run
 )
 
 // Rule is one thing that a server must do.
@@ -111,12 +112,12 @@ var (
 	headers        = &ability{"a server over HTTP", "", func(p *prover) bool { return p.subject.HTTP }}
 )
 
-// missing is the first ability that a rule needs and the subject lacks; nil if it lacks none.
-func (p *prover) missing(r Rule) *ability {
+// lacks is the finding about a rule that needs an ability which the subject has not.
+func (p *prover) lacks(r Rule) (f Finding, lacks bool) {
 	for _, a := range r.needs {
 		if !a.has(p) {
-			return a
+			return Finding{Rule: r, Outcome: Skip, Detail: "needs " + a.name, Lacks: a.name, Flag: a.flag}, true
 		}
 	}
-	return nil
+	return f, false
 }

@@ -89,49 +89,32 @@ func (t *trial) here(q wire.Question) wire.Question {
 // wrongly sends bad answers to a question, one behind the other in the same call for as long as it
 // asks again. None of them is a yes: it fails if the call goes on, or has an effect of its end.
 func (t *trial) wrongly(round int, q wire.Question, all []badAnswer, request func(r wire.Request, bad badAnswer) wire.Request) {
-	calls := 1
-	since := t.counting()
-	r := t.reach(t.client(), round)
-	for _, bad := range all {
-		s := t.exchange(t.client(), request(r, bad))
-		switch {
-		case s.refused():
-			continue
-		case t.isAsked(s, q):
-			r, t.asks = t.next(s, t.honestly), s.reply.Asks
-			continue
-		case t.asksNext(round, s):
-			t.failAt(s, "%s was taken for an answer to %q: the call goes on", bad.what, q.Key)
-		case s.complete() && !t.seesEnd() && !t.declines(round, q).complete():
-			t.failAt(s, "%s was taken for an answer to %q: the call completes", bad.what, q.Key)
+	t.closely(func(closely bool) string {
+		calls, since := 1, t.counting()
+		r := t.reach(t.client(), round)
+		for _, bad := range all {
+			s := t.exchange(t.client(), request(r, bad))
+			if closely {
+				if too := t.unexplained(since(), t.upTo(round-1, calls)); too != "" {
+					t.failAt(s, "%s was taken for an answer to %q: %s", bad.what, q.Key, too)
+				}
+			}
+			switch {
+			case s.refused():
+				continue
+			case t.isAsked(s, q):
+				r, t.asks = t.next(s, t.honestly), s.reply.Asks
+				continue
+			case t.asksNext(round, s):
+				t.failAt(s, "%s was taken for an answer to %q: the call goes on", bad.what, q.Key)
+			case s.complete() && !t.seesEnd() && !t.declines(round, q).complete():
+				t.failAt(s, "%s was taken for an answer to %q: the call completes", bad.what, q.Key)
+			}
+			calls++
+			r = t.reach(t.client(), round)
 		}
-		calls++
-		r = t.reach(t.client(), round)
-	}
-	if too := t.unexplained(since(), t.upTo(round-1, calls)); too == "" {
-		return
-	}
-	for _, bad := range all {
-		since := t.counting()
-		s := t.exchange(t.client(), request(t.reach(t.client(), round), bad))
-		if too := t.unexplained(since(), t.upTo(round-1, 1)); too != "" {
-			t.failAt(s, "%s was taken for an answer to %q: %s", bad.what, q.Key, too)
-		}
-	}
-	// It takes several of them.
-	since = t.counting()
-	r = t.reach(t.client(), round)
-	for _, bad := range all {
-		s := t.exchange(t.client(), request(r, bad))
-		if !s.asks() && !s.refused() {
-			break
-		} else if s.asks() {
-			r, t.asks = t.next(s, t.honestly), s.reply.Asks
-		}
-		if too := t.unexplained(since(), t.upTo(round-1, 1)); too != "" {
-			t.failAt(s, "behind bad answers to %q: %s", q.Key, too)
-		}
-	}
+		return t.unexplained(since(), t.upTo(round-1, calls))
+	})
 }
 
 // declines is the reply to a user who declines.

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/mrtr-go/sdk/internal/wire"
@@ -120,11 +121,9 @@ func (t *trial) sayNo(round int, q wire.Question, response any, what string) (sa
 	default: // the question may have been optional
 		t.follow(t.client(), end, func(q wire.Question) any { return t.says(decline, q) })
 	}
-	t.onlyAllowed(since(), t.upTo(round-1, 1), s, "after "+what+" to "+quoted(q.Key))
+	t.onlyAllowed(since(), t.upTo(round-1, 1), s, fmt.Sprintf("after %s to %q", what, q.Key))
 	return s
 }
-
-func quoted(text string) string { return `"` + clean(text) + `"` }
 
 // neverEnds fails if a call whose questions are all declined asks for ever.
 func (t *trial) neverEnds() {

@@ -13,9 +13,8 @@ const (
 
 var onceRules = []Rule{
 	{"once/honest", "A call that completes has had each of its effects as often as the tool means to.", Promise, onceOnly, keyIt, []*ability{counts}, onceHonest},
-	{"once/again", "A final round that comes again has no second effect: as it was, with other answers, at once, or since its response was lost.", Promise, onceOnly, claimIt, []*ability{counts}, finalAgain},
+	{"once/again", "A round that comes again has no second effect: the final one as it was, with other answers, at once, or since its response was lost, and an earlier one that is played to the end.", Promise, onceOnly, claimIt, []*ability{counts}, again},
 	{"once/elsewhere", "The same holds if rounds reach other instances, which go on with the call.", Promise, onceOnly, claimIt, []*ability{counts, elsewhere}, atOtherInstances},
-	{"once/old-round", "An earlier round that comes again, and is played to the end, has no second effect.", Promise, onceOnly, claimIt, []*ability{counts}, oldRound},
 	{"once/crash", "A round that comes again after the server died behind its effect has no second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, crash},
 	{"once/random", "No order of requests has an effect that nobody agreed to, or twice what was agreed to once.", Promise, onceOnly, claimIt, []*ability{counts}, randomTraces},
 	{"once/merged", "Two equal calls that are both answered are two: each has its effects.", Promise, onceOnly, "Take a second first request for the same call only while the first one waits, and never once both are answered.", []*ability{counts}, merged},
@@ -52,7 +51,7 @@ func onceHonest(t *trial) {
 		if !s.complete() {
 			t.skip("the call goes another way this time: %s", s.outline())
 		}
-		if too := surplusOf(happened.plain(), t.times(), t.scenario.Harmless); too != "" {
+		if too := t.unexplained(happened, t.times()); too != "" {
 			t.failAt(s, "%s", too)
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.scenario.Times)) {
@@ -69,28 +68,22 @@ func onceHonest(t *trial) {
 	}
 }
 
-// surplusOf says which effect happened more often than it may; "" if none did.
-func surplusOf(happened, may effects, harmless []string) string {
-	for _, name := range slices.Sorted(maps.Keys(happened)) {
-		if happened[name] > may[name] && !slices.Contains(harmless, name) {
-			return quoted(name) + " happened " + often(happened[name]) + " instead of " + often(may[name])
-		}
-	}
-	return ""
-}
-
 // onceAtAll skips a rule that has nothing to compare with: a call that has its effects
 // too often anyway says nothing about repetitions.
 func (t *trial) onceAtAll() {
 	t.seesEffects()
-	if surplusOf(t.usual(), t.times(), t.scenario.Harmless) != "" {
+	if t.unexplained(t.usual(), t.times()) != "" {
 		t.skip("needs a call that has its effects once to begin with")
 	}
 }
 
-func finalAgain(t *trial) {
+func again(t *trial) {
 	t.onceAtAll()
-	n := t.final()
+	t.finalAgain(t.final())
+	t.earlierAgain(t.final())
+}
+
+func (t *trial) finalAgain(n int) {
 	last := func(s say, at place, how manner) act { return act{on: n - 1, say: s, at: at, how: how, again: -1} }
 	for _, more := range [][]act{
 		{last(yes, here, once), last(yes, here, once), last(yes, anew, once), last(others, here, once), last(more, here, once)},
@@ -103,24 +96,36 @@ func finalAgain(t *trial) {
 			t.failAt(p.last(), "sent six times at once, none of them completes")
 		}
 	}
-	t.afterWait(n)
+	if t.subject.Expire != nil && t.subject.Brief == nil { // a server may have forgotten it then
+		t.must(t.repeats(), append(straight(n), last(yes, here, expired)), "for one yes, long after it")
+	}
 }
 
-// afterWait sends the final round again when a server may have forgotten it.
-func (t *trial) afterWait(n int) {
-	if t.subject.Expire == nil || t.subject.Brief != nil {
-		return
+// earlierAgain plays the call a second time from its first question, and a call in which each
+// question is left open once.
+func (t *trial) earlierAgain(n int) {
+	if n > 1 {
+		acts := straight(n)
+		for i := 1; i <= n; i++ {
+			on := n + i - 1
+			if i == 1 {
+				on = 0
+			}
+			acts = append(acts, answer(on, yes))
+		}
+		t.must(t.repeats(), acts, "for one yes to each question")
 	}
-	t.must(t.repeats(), append(straight(n), act{on: n - 1, say: yes, how: expired, again: -1}), "for one yes, long after it")
+	acts := []act{begin()}
+	for range n {
+		acts = append(acts, answer(len(acts)-1, silent))
+		acts = append(acts, answer(len(acts)-1, yes))
+	}
+	t.must(Fail, acts, "where each question was asked twice")
 }
 
 func atOtherInstances(t *trial) {
 	n := t.final()
-	acts := straight(n)
-	for i := range acts {
-		acts[i].at = there
-	}
-	p := t.must(Fail, acts, "where each round reaches another instance")
+	p := t.must(Fail, moved(straight(n), there), "where each round reaches another instance")
 	switch s := p.last(); {
 	case s.complete():
 	case s.refused():
@@ -130,28 +135,6 @@ func atOtherInstances(t *trial) {
 	}
 	t.onceAtAll()
 	t.must(t.repeats(), append(straight(n), act{on: n - 1, say: yes, at: there, again: -1}), "for one yes, at two instances")
-}
-
-func oldRound(t *trial) {
-	t.onceAtAll()
-	n := t.final()
-	if n > 1 {
-		acts := straight(n)
-		for i := 1; i <= n; i++ { // the second time around
-			on := n + i - 1
-			if i == 1 {
-				on = 0
-			}
-			acts = append(acts, answer(on, yes))
-		}
-		t.must(t.repeats(), acts, "for one yes to each question")
-	}
-	acts := []act{begin()} // each question is left open once
-	for range n {
-		acts = append(acts, answer(len(acts)-1, silent))
-		acts = append(acts, answer(len(acts)-1, yes))
-	}
-	t.must(Fail, acts, "where each question was asked twice")
 }
 
 // lease is more than the time after which a server gives up on a dead process
@@ -198,9 +181,9 @@ func merged(t *trial) {
 		t.skip("needs a tool that can be called twice without a reset")
 	}
 	t.bothHappen(oneAfterTheOther(t.final()))
-	t.bothHappen(inTwoPlaces(t.final(), anew))
+	t.bothHappen(zipped(straight(t.final()), moved(straight(t.final()), anew)))
 	if otherCaller.has(t.prover) {
-		t.bothHappen(inTwoPlaces(t.final(), another))
+		t.bothHappen(zipped(straight(t.final()), moved(straight(t.final()), another)))
 	}
 }
 
@@ -211,21 +194,6 @@ func oneAfterTheOther(rounds int) []act {
 			a.on += rounds + 1
 		}
 		acts = append(acts, a)
-	}
-	return acts
-}
-
-// inTwoPlaces makes the second call from another place, a step behind the first.
-func inTwoPlaces(rounds int, at place) (acts []act) {
-	for i, a := range straight(rounds) {
-		if i > 0 {
-			a.on *= 2
-		}
-		b := a
-		if b.at = at; i > 0 {
-			b.on++
-		}
-		acts = append(acts, a, b)
 	}
 	return acts
 }
@@ -254,19 +222,34 @@ func (t *trial) bothHappen(acts []act) {
 }
 
 // wholeCall is a client that keeps no state, and plays its call again from the first request as
-// often as it goes on.
+// often as it goes on. One that has a key for the call may do so when it has ended, too.
 func wholeCall(t *trial) {
 	t.onceAtAll()
-	acts := []act{begin()}
-	for rounds := 1; rounds <= t.final(); rounds++ {
-		first := len(acts)
-		acts = append(acts, act{on: -1, again: 0, at: anew})
-		for i := range rounds {
-			acts = append(acts, act{on: first + i, say: yes, at: anew, again: -1})
-		}
-	}
+	acts := playedAgain(t.final())
 	p := t.must(t.repeats(), acts, "in a call that was played again from its first request")
 	if s := p.last(); s.refused() {
 		t.because("played again, it ends so: %s", s.outline())
 	}
+	if t.scenario.Key == "" {
+		return
+	}
+	t.keyed = true
+	acts = append(acts, act{on: -1, again: 0, at: anew})
+	for range t.final() {
+		acts = append(acts, act{on: len(acts) - 1, say: yes, at: anew, again: -1})
+	}
+	t.must(Fail, acts, "in a call that was played again under its key")
+}
+
+// playedAgain begins a call anew before each of its answers.
+func playedAgain(rounds int) []act {
+	acts := []act{begin()}
+	for upTo := 1; upTo <= rounds; upTo++ {
+		first := len(acts)
+		acts = append(acts, act{on: -1, again: 0, at: anew})
+		for i := range upTo {
+			acts = append(acts, act{on: first + i, say: yes, at: anew, again: -1})
+		}
+	}
+	return acts
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-const sdkOwns = "This is the server library's part: take a version that keeps it."
+const (
+	sdkOwns    = "This is the server library's part: take a version that keeps it."
+	wellFormed = "result/schema"
+)
 
 var resultRules = []Rule{
-	{"result/schema", "Every result is one that the revision describes.", Must, defined, sdkOwns, nil, resultSchema},
-	{"result/questions", "Every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, questioning, "Ask for texts, numbers, truth values and choices, side by side.", nil, questionsSchema},
+	{wellFormed, "Every result and every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, defined, "Ask for texts, numbers, truth values and choices, side by side. The rest is the server library's part.", nil, resultSchema},
 	{"result/output", "The structured content fits the tool's output schema.", Must, conforming, "Make the output and its schema of one type.", nil, output},
 	{"result/codes", "No error has a code that the revision reserves for something else.", Must, coded, sdkOwns, nil, codes},
 	{"result/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
@@ -44,6 +46,7 @@ func resultSchema(t *trial) {
 		if s.reply == nil || s.protocol() {
 			continue
 		}
+		t.wellAsked(s)
 		if _, err := t.judge(s, nil); err != nil {
 			t.failAt(s, "%v", err)
 		}
@@ -61,14 +64,6 @@ var specified = sync.OnceValue(func() *judge.Specification {
 	}
 	return s
 })
-
-func questionsSchema(t *trial) {
-	for _, s := range t.honest.exchanges {
-		if s.asks() {
-			t.wellAsked(s)
-		}
-	}
-}
 
 // wellAsked fails at a question that the revision does not describe.
 func (t *trial) wellAsked(s exchange) {
@@ -157,15 +152,13 @@ func nameless(r wire.Request) bool {
 }
 
 func unknownTool(t *trial) {
-	if s := t.unknown(); !s.protocol() {
+	s := t.exchange(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
+	if _, err := t.judge(s, nil); err != nil {
+		t.failAt(s, "%v", err)
+	}
+	if !s.protocol() {
 		t.failAt(s, "it is no protocol error")
 	}
-}
-
-// unknown is the reply to a call of a tool that does not exist.
-func (t *trial) unknown() exchange {
-	s := t.exchange(t.client(), wire.Request{Name: "no_such_tool", Arguments: map[string]any{}})
-	return s
 }
 
 func answersEach(t *trial) {

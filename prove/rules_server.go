@@ -49,81 +49,93 @@ func alive(t *trial) {
 	}
 }
 
-// marker is a call whose values are others than those of the calls beside it.
-type marker struct {
-	arguments map[string]any
-	answer    wire.Answer
-	values    []string // that its replies and effects may mention
-	replies   []exchange
-}
-
-const mostMarkers = 2
-
-// apart makes calls at the same time that differ by their arguments or their answers: all first
-// rounds at once, then all second ones. None may mention what another one was told, and the
-// effects are those of each alone.
+// apart makes two calls at the same time that differ by their arguments or their answers: both
+// first rounds at once, then both second ones. Neither may mention what the other one was told,
+// and the effects are those of each alone.
 func apart(t *trial) {
-	markers := t.markers()
-	if len(markers) < 2 {
+	one, two := straight(t.final()), straight(t.final())
+	for i := range two {
+		if two[i].other = otherArguments.has(t.prover); i > 0 {
+			two[i].say = others
+		}
+	}
+	calls, alone := [2]conversation{}, effects{}
+	for i, acts := range [][]act{one, two} {
+		p, happened := t.playedAlone(acts)
+		calls[i], alone = conversationOf(p.replies), plus(alone, happened)
+	}
+	if slices.Equal(calls[0].told, calls[1].told) {
 		t.skip("needs other arguments or answers, so that one call is told from another")
 	}
-	alone, said := effects{}, []string{}
-	for _, m := range markers {
-		since := t.counting()
-		for range mostReaches {
-			if t.playMarked([]*marker{m}); len(m.replies) == len(t.honest.exchanges) {
-				break
-			}
-			t.forgive(func() {})
-			t.happened = effects{}
+	acts := zipped(one, two)
+	for i := range acts {
+		if i%2 == 1 {
+			acts[i].at, acts[i].how = anew, beside
 		}
-		alone = plus(alone, since())
-		said = append(said, m.said())
 	}
 	since := t.counting()
-	t.playMarked(markers)
+	p := t.perform(acts)
 	happened := since()
-	for i, m := range markers {
-		t.saysOwn(m, i, markers, said)
-		if len(m.replies) != len(t.honest.exchanges) {
-			t.skip("one of the calls asked nothing this time")
-		}
+	t.saysOwn(p, 0, calls)
+	t.saysOwn(p, 1, calls)
+	if !p.whole() {
+		t.skip("one of the calls asked nothing this time")
 	}
 	if want, got := steady(alone, t.varies), steady(happened, t.varies); !maps.Equal(want, got) {
 		t.fail("beside each other the calls have these effects: %s; one after the other: %s", got, want)
 	}
 }
 
-func (t *trial) markers() (all []*marker) {
-	for n := range mostMarkers {
-		m := &marker{arguments: t.scenario.Arguments, answer: func(q wire.Question) any { return t.marked(q, n) }}
-		if n%2 == 1 && t.scenario.OtherArguments != nil {
-			m.arguments = t.scenario.OtherArguments
-		}
-		m.values = valuesOf(m.arguments)
-		for _, q := range t.honest.questions() {
-			m.values = append(m.values, valuesOf(m.answer(q))...)
-		}
-		slices.Sort(m.values)
-		m.values = slices.Compact(m.values)
-		if !slices.ContainsFunc(all, func(other *marker) bool { return slices.Equal(other.values, m.values) }) {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// marked answers a question as an honest user does, but with other values in each call.
-func (t *trial) marked(q wire.Question, n int) any {
-	response := t.honestly(q)
-	for range n {
-		other, err := otherContent(q, contentOf(response))
-		if err != nil || other == nil {
+// playedAlone plays a call as often as it takes until it asks what the honest call asked.
+func (t *trial) playedAlone(acts []act) (p *performed, happened effects) {
+	since := t.counting()
+	for range mostReaches {
+		if p = t.perform(acts); p.whole() {
 			break
 		}
-		response = accepting(other)
+		t.forgive(func() {})
+		t.happened = effects{}
 	}
-	return response
+	return p, since()
+}
+
+// conversation is which values the requests of a call carried, and what its replies said.
+type conversation struct {
+	told []string
+	said string
+}
+
+func conversationOf(replies []exchange) (c conversation) {
+	for _, s := range replies {
+		if s.reply != nil {
+			c.told = slices.Concat(c.told, valuesOf(s.request.Arguments), valuesOf(s.request.Responses))
+			c.said += s.outline() + "\n"
+		}
+	}
+	slices.Sort(c.told)
+	c.told = slices.Compact(c.told)
+	return c
+}
+
+// saysOwn fails if one of two calls mentions a value that the other one was told, although it
+// mentions none when it is alone.
+func (t *trial) saysOwn(p *performed, which int, alone [2]conversation) {
+	var own []exchange
+	for i, s := range p.replies {
+		if i%2 != which {
+			continue
+		}
+		if s.err != nil {
+			t.answered(s)
+		}
+		own = append(own, s)
+	}
+	said := conversationOf(own).said
+	for _, value := range alone[1-which].told {
+		if !slices.Contains(alone[which].told, value) && mentions(said, value) && !mentions(alone[which].said, value) {
+			t.failAt(own[len(own)-1], "beside other calls it says %q, which another one was told", value)
+		}
+	}
 }
 
 // valuesOf are the texts and the numbers in a value, as a reply would mention them.
@@ -145,59 +157,6 @@ func valuesOf(v any) (all []string) {
 		all = append(all, fmt.Sprint(v))
 	}
 	return all
-}
-
-// playMarked plays calls side by side.
-func (t *trial) playMarked(markers []*marker) {
-	t.reset()
-	clients := make([]*wire.Client, len(markers))
-	for i, m := range markers {
-		clients[i], m.replies = t.another(t.subject.Dial), []exchange{{request: t.request(m.arguments)}}
-	}
-	for range maxRounds {
-		open := slices.DeleteFunc(slices.Clone(markers), func(m *marker) bool {
-			last := m.replies[len(m.replies)-1]
-			return last.reply != nil && !last.asks() || last.err != nil
-		})
-		if len(open) == 0 {
-			break
-		}
-		t.sideBySide(len(open), func(i int) {
-			m := open[i]
-			last := m.replies[len(m.replies)-1]
-			r := last.request
-			if last.reply != nil {
-				r = t.next(last, m.answer)
-			}
-			m.replies = append(m.replies, t.send(clients[slices.Index(markers, m)], r))
-		})
-	}
-	for i, m := range markers {
-		m.replies = m.replies[1:]
-		t.answered(m.replies[len(m.replies)-1])
-		t.leave(clients[i])
-	}
-}
-
-func (m *marker) said() string {
-	var all []string
-	for _, s := range m.replies {
-		all = append(all, s.outline())
-	}
-	return strings.Join(all, "\n")
-}
-
-// saysOwn fails if a call mentions a value of another one, and none of its own in its place: it
-// mentions none of another when it is alone.
-func (t *trial) saysOwn(m *marker, at int, markers []*marker, alone []string) {
-	said := m.said()
-	for i, other := range markers {
-		for _, value := range other.values {
-			if i != at && !slices.Contains(m.values, value) && mentions(said, value) && !mentions(alone[at], value) {
-				t.failAt(m.replies[len(m.replies)-1], "beside other calls it says %q, which another one was told", value)
-			}
-		}
-	}
 }
 
 // mentions reports whether a text has a value as a word of its own.

@@ -41,41 +41,34 @@ type attempt struct {
 func (t *trial) tamper(of func(round int, r wire.Request) []attempt) {
 	t.needsState()
 	tried := 0
-	for i, r := range t.withState(t.client()) {
+	for _, i := range t.rounds() {
 		if t.decidesNothing(i) {
 			continue
 		}
-		since := t.counting()
-		for _, a := range of(i, r) {
-			tried++
-			if s := t.attempt(a); t.takes(i, s) != "" {
-				t.failAt(s, "%s: %s", a.what, t.takes(i, s))
+		t.closely(func(closely bool) string {
+			r := t.reach(t.client(), i)
+			if r.State == "" {
+				return ""
 			}
-		}
-		if too := t.unexplained(since(), nil); too != "" {
-			t.blame(i, of, too)
-		}
+			all := of(i, r)
+			tried += len(all)
+			since := t.counting()
+			for _, a := range all {
+				s := t.attempt(a)
+				too := t.takes(i, s)
+				if too == "" && closely {
+					too = t.unexplained(since(), nil)
+				}
+				if too != "" {
+					t.failAt(s, "%s: %s", a.what, too)
+				}
+			}
+			return t.unexplained(since(), nil)
+		})
 	}
 	if tried == 0 {
 		t.skip("needs a state that decides something, and that can be altered so")
 	}
-}
-
-// blame looks for the attempt that had an effect.
-func (t *trial) blame(round int, of func(round int, r wire.Request) []attempt, too string) {
-	n := len(of(round, t.reach(t.client(), round)))
-	for k := range n {
-		all := of(round, t.reach(t.client(), round))
-		if k >= len(all) {
-			break
-		}
-		since := t.counting()
-		s := t.attempt(all[k])
-		if too := t.unexplained(since(), nil); too != "" {
-			t.failAt(s, "%s: %s", all[k].what, too)
-		}
-	}
-	t.fail("%s behind states that were altered", too)
 }
 
 func (t *trial) attempt(a attempt) exchange {
@@ -270,28 +263,33 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 		if t.decidesNothing(i) {
 			continue
 		}
-		since := t.counting()
-		s := t.send(there, move(r))
-		s.altered = "the state " + what
-		t.answered(s)
-		too := t.unexplained(since(), nil)
-		if too == "" {
-			too = t.takes(i, s)
-		}
-		if too != "" {
-			t.failAt(s, "the state %s was taken: %s", what, too)
-		}
+		t.mustNotTake(i, there, move(r), "the state "+what)
 		if i < t.final() {
 			continue
 		}
 		// Of a call that has ended, a server may remember the result.
 		own := t.reach(t.client(), i)
 		end := t.send(t.client(), own)
-		s = t.send(there, move(own))
+		s := t.send(there, move(own))
 		s.altered = "the state of a call that has ended, " + what
 		if s.complete() && end.complete() && s.raw() == end.raw() && s.raw() != t.turnedAway[i].raw() {
 			t.failAt(s, "the state %s was taken after the call had ended: its result is given away", what)
 		}
+	}
+}
+
+// mustNotTake sends a request with a state that is no good for it.
+func (t *trial) mustNotTake(round int, c *wire.Client, r wire.Request, what string) {
+	since := t.counting()
+	s := t.send(c, r)
+	s.altered = what
+	t.answered(s)
+	too := t.unexplained(since(), nil)
+	if too == "" {
+		too = t.takes(round, s)
+	}
+	if too != "" {
+		t.failAt(s, "%s was taken: %s", what, too)
 	}
 }
 
@@ -309,19 +307,8 @@ func expiredState(t *trial) {
 		if err := t.subject.Expire(t.ctx); err != nil {
 			t.fail("nothing expired: %v", err)
 		}
-		if t.decidesNothing(i) {
-			continue
-		}
-		since := t.counting()
-		s := t.send(c, r)
-		s.altered = "the state, expired"
-		t.answered(s)
-		too := t.unexplained(since(), nil)
-		if too == "" {
-			too = t.takes(i, s)
-		}
-		if too != "" {
-			t.failAt(s, "an expired state was taken: %s", too)
+		if !t.decidesNothing(i) {
+			t.mustNotTake(i, c, r, "an expired state")
 		}
 	}
 }

@@ -3,9 +3,7 @@ package prove
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,11 +15,7 @@ import (
 // SweepRules are the rules of [Sweep]. They demand less than those of [Rules], and
 // of every tool: it need not ask.
 func SweepRules() []Rule {
-	all := []Rule{shakesHands, discovers, listsTools}
-	for _, r := range sweepRules {
-		all = append(all, r.Rule)
-	}
-	return slices.Concat(all, []Rule{answersNext, endsStreams, endsInTime}, serverSweepRules)
+	return slices.Concat([]Rule{shakesHands, discovers, listsTools, goodInput, badInput, answersNext, endsStreams, endsInTime}, serverSweepRules)
 }
 
 // Rules about the way to a tool, which show while others are tried.
@@ -35,106 +29,63 @@ var (
 	readOnlyAlone = Rule{Name: "sweep/read-only", Says: "A tool that is not annotated read-only is not called.", Level: Ours, Clause: "a sweep does no harm"}
 )
 
-// sweepRule sends one kind of arguments to each tool and judges the outcome.
-type sweepRule struct {
-	Rule
-	// arguments are made from good ones, unless the tool gives no occasion.
-	arguments func(tool *tool, good map[string]any) (arguments any, applies bool)
-	// judge says why the outcome breaks the rule; "" if it does not.
-	judge func(o judge.Outcome, raw string) string
-}
+// Rules about each tool.
+var (
+	goodInput = Rule{Name: "sweep/good-input", Says: "Arguments that satisfy the schema get a result, not a protocol error.", Level: Ours, Clause: "what the schema allows is no mistake of the client's"}
+	badInput  = Rule{Name: "sweep/bad-input", Says: "Arguments that break the schema end in an error.", Level: Must, Clause: validated}
+)
 
-var sweepRules = []sweepRule{
-	{Rule{Name: goodInput, Says: "Arguments that satisfy the schema get a result, not a protocol error.", Level: Ours, Clause: "what the schema allows is no mistake of the client's"},
-		func(_ *tool, good map[string]any) (any, bool) { return good, true },
-		func(o judge.Outcome, _ string) string {
-			if o == judge.ProtocolError {
-				return "a protocol error, which a model never gets to read"
-			}
-			return ""
-		}},
-	{Rule{Name: "sweep/missing-argument", Says: "A call without a required argument ends in an error.", Level: Must, Clause: validated},
-		func(tool *tool, good map[string]any) (any, bool) {
-			bad := maps.Clone(good)
-			for _, name := range tool.input.Required {
-				delete(bad, name)
-			}
-			return bad, len(tool.input.Required) > 0
-		}, notRefused},
-	{Rule{Name: "sweep/wrong-type", Says: "An argument of the wrong type ends in an error.", Level: Must, Clause: validated},
-		spoiled, notRefused},
-	{Rule{Name: "sweep/repeats-nothing", Says: "An error does not repeat the value of a wrong argument.", Level: Ours, Clause: "the value may be a secret, and errors end up in logs"},
-		spoiled,
-		func(_ judge.Outcome, raw string) string {
-			if strings.Contains(raw, secret) {
-				return "the answer repeats the value that was sent"
-			}
-			return ""
-		}},
-	{Rule{Name: "sweep/unknown-argument", Says: "An argument that the tool does not have is refused, not dropped.", Level: Must, Clause: validated},
-		func(tool *tool, good map[string]any) (any, bool) {
-			return with(good, "no_such_argument", secret), closed(tool.input)
-		}, notRefused},
-	{Rule{Name: "sweep/not-an-object", Says: "Arguments that are no object end in an error.", Level: Must, Clause: validated},
-		func(*tool, map[string]any) (any, bool) { return []any{1}, true }, notRefused},
-}
-
-const goodInput = "sweep/good-input"
-
-// secret is sent in the place of a value that no answer should repeat.
-const secret = "s3cret-value-of-the-probe"
-
-// spoiled are good arguments with one of a type that it must not have.
-func spoiled(tool *tool, good map[string]any) (any, bool) {
-	for _, name := range slices.Sorted(maps.Keys(tool.input.Properties)) {
-		switch p := tool.input.Properties[name]; {
-		case p == nil || p.Type == "" || p.Type == "null":
-		case p.Type == "string":
-			return with(good, name, []any{secret}), true
-		default:
-			return with(good, name, secret), true
-		}
+// on are the rules for one tool, and how many calls they make of it.
+func (s *sweeper) on(tool *tool) (rules []Rule, calls int) {
+	good, made := s.opts.Arguments[tool.Name], error(nil)
+	if good == nil {
+		good, made = tool.sample()
 	}
-	return nil, false
-}
-
-func notRefused(o judge.Outcome, _ string) string {
-	if o == judge.ErrorResult || o == judge.ProtocolError {
-		return ""
+	bad := nonObjects
+	if made == nil {
+		bad = badInputs(tool.input, good)
 	}
-	return fmt.Sprintf("it ended as %s", o)
-}
-
-// on is the rule for one tool. made says why no arguments could be made.
-func (r sweepRule) on(s *sweeper, tool *tool, arguments any, made error) Rule {
-	rule := r.Rule
-	rule.try = func(t *trial) {
-		if _, needs := arguments.(map[string]any); needs && made != nil {
+	well, badly := goodInput, badInput
+	well.try = func(t *trial) {
+		if made != nil {
 			t.skip("not proved: no arguments to call it with: %v", made)
 		}
-		s.user.begin()
-		e := t.send(t.client(), wire.Request{Name: tool.Name, Arguments: arguments})
-		t.unlessFaulty(e, s.user.wrong())
-		t.answered(e)
-		if r.Name == goodInput {
-			e = t.followGood(e)
-		}
-		outcome, err := t.judge(e, tool.output)
-		if err != nil {
-			t.failAt(e, "%v", err)
-		}
-		if fault := r.judge(outcome, e.raw()); fault != "" {
-			t.failAt(e, "%s", fault)
-		}
-		switch {
-		case r.Name != goodInput:
-		case outcome == judge.ErrorResult:
-			t.skip("not proved: the call ended in an error, and nothing says that it should not; give arguments that work: %s", e.reply.Text)
-		case outcome == judge.Complete && tool.outputErr != nil:
-			t.skip("not proved: its outputSchema is not judged by: %v", tool.outputErr)
+		t.worksWell(tool, t.followGood(s.ask(t, tool, good)))
+	}
+	badly.try = func(t *trial) {
+		for _, w := range bad {
+			e := s.ask(t, tool, w.value)
+			if outcome, err := t.judge(e, tool.output); err != nil {
+				t.failAt(e, "%v", err)
+			} else if outcome != judge.ErrorResult && outcome != judge.ProtocolError {
+				t.failAt(e, "%s it ended as %s", w.what, outcome)
+			}
 		}
 	}
-	return rule
+	return []Rule{well, badly}, 1 + len(bad)
+}
+
+// ask calls a tool, and fails if it asks the user of a legacy client something wrong.
+func (s *sweeper) ask(t *trial, tool *tool, arguments any) exchange {
+	s.user.begin()
+	e := t.send(t.client(), wire.Request{Name: tool.Name, Arguments: arguments})
+	t.unlessFaulty(e, s.user.wrong())
+	t.answered(e)
+	return e
+}
+
+// worksWell judges the end of a call with good arguments.
+func (t *trial) worksWell(tool *tool, e exchange) {
+	switch outcome, err := t.judge(e, tool.output); {
+	case err != nil:
+		t.failAt(e, "%v", err)
+	case outcome == judge.ProtocolError:
+		t.failAt(e, "a protocol error, which a model never gets to read")
+	case outcome == judge.ErrorResult:
+		t.skip("not proved: the call ended in an error, and nothing says that it should not; give arguments that work: %s", e.reply.Text)
+	case outcome == judge.Complete && tool.outputErr != nil:
+		t.skip("not proved: its outputSchema is not judged by: %v", tool.outputErr)
+	}
 }
 
 const (
@@ -235,14 +186,7 @@ func (u *user) answer(q wire.Question) any {
 
 // serverSweepRules concern no tool in particular.
 var serverSweepRules = []Rule{
-	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, func(t *trial) {
-		s := t.unknown()
-		if outcome, err := t.judge(s, nil); err != nil {
-			t.failAt(s, "%v", err)
-		} else if outcome != judge.ProtocolError {
-			t.failAt(s, "it ended as %s", outcome)
-		}
-	}},
+	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
 	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, sdkOwns, nil, func(t *trial) {
 		if n := t.surplus(t.client()); n > 0 {
 			t.fail("%d answers came that nothing waited for", n)

@@ -91,43 +91,34 @@ func taskResolves(t *trial) {
 	}
 }
 
-// foreignIDs are requests with ids that name no task of their sender.
-func (t *trial) foreignIDs() (refused []view) {
+// taskForeignIDs sends ids that name no task of their sender.
+func taskForeignIDs(t *trial) {
 	c := t.taker()
 	v := t.asking(c)
-	id := v.task()
-	at := len(id) / 2
-	other := byte('A')
-	if id[at] == other {
-		other = 'B'
-	}
-	for _, wrong := range []string{id[:at] + string(other) + id[at+1:], id[:at], id + "A", "nobody", ""} {
-		for _, method := range taskMethods {
-			refused = append(refused, t.about(c, method, wrong, map[string]any{"inputResponses": t.responses(v)}))
-		}
-	}
-	if t.subject.Other != nil {
-		stranger := t.dial(t.subject.Dial, t.subject.Other, &wire.Options{TakesTasks: true})
-		refused = append(refused, t.about(stranger, "tasks/get", id, nil))
-		// An update and a cancellation may be acknowledged without a look at the task.
-		t.about(stranger, "tasks/update", id, map[string]any{"inputResponses": t.responses(v)})
-		t.about(stranger, "tasks/cancel", id, nil)
-	}
-	if now := t.about(c, "tasks/get", id, nil); !now.asks() || !sameKeys(v, now) {
-		t.failAt(now.exchange, "the task is not as it was before requests that did not name it, or were another caller's")
-	}
-	return refused
-}
-
-func taskForeignIDs(t *trial) {
-	for _, s := range t.foreignIDs() {
+	id, answers := v.task(), map[string]any{"inputResponses": t.responses(v)}
+	refused := func(s view) {
 		t.answered(s.exchange)
 		if s.request.Method == "tasks/update" && !s.protocol() {
-			continue // it may be acknowledged whatever it names
+			return // it may be acknowledged whatever it names
 		}
 		if !s.failsWith(notRecognized) {
 			t.failAt(s.exchange, "it is not refused with %d", notRecognized)
 		}
+	}
+	for _, m := range slices.Concat(flipped(id), cut(id), extended(id), []mutant{{"made up", "nobody"}, {"empty", ""}}) {
+		for _, method := range taskMethods {
+			refused(t.about(c, method, m.state, answers))
+		}
+	}
+	if t.subject.Other != nil {
+		stranger := t.dial(t.subject.Dial, t.subject.Other, &wire.Options{TakesTasks: true})
+		refused(t.about(stranger, "tasks/get", id, nil))
+		// An update and a cancellation may be acknowledged without a look at the task.
+		t.about(stranger, "tasks/update", id, answers)
+		t.about(stranger, "tasks/cancel", id, nil)
+	}
+	if now := t.about(c, "tasks/get", id, nil); !now.asks() || !sameKeys(v, now) {
+		t.failAt(now.exchange, "the task is not as it was before requests that did not name it, or were another caller's")
 	}
 }
 
@@ -185,9 +176,11 @@ func taskAnswers(t *trial) {
 }
 
 func taskKept(t *trial) {
-	c := t.taker()
-	created := t.create(c)
+	var created *view
 	see := func(v view) {
+		if created == nil {
+			created = &v
+		}
 		if v.Created != created.Created || (v.TTL == nil) != (created.TTL == nil) || v.TTL != nil && *v.TTL < *created.TTL {
 			t.failAt(v.exchange, "the task was created at %s to live for %s ms, and is shown with %s and %s",
 				created.Created, marshal(created.TTL), v.Created, marshal(v.TTL))
@@ -199,18 +192,12 @@ func taskKept(t *trial) {
 			t.failAt(v.exchange, "it names itself in _meta")
 		}
 	}
-	see(created)
-	v := t.awaits(c, created.ID, see)
-	for rounds := 0; v.asks() && rounds < maxRounds; rounds++ {
-		v = t.proceed(c, v, t.responses(v), see)
-	}
-	if !v.ended() {
-		t.failAt(v.exchange, "the task has no end")
-	}
+	c := t.taker()
+	id, v := t.playTask(c, see)
 	since := t.counting()
-	t.update(c, created.ID, map[string]any{"nobody-1": accepting(map[string]any{})})
-	t.about(c, "tasks/cancel", created.ID, nil)
-	again := t.awaits(t.taker(), created.ID, see) // for a client that comes later, too
+	t.update(c, id, map[string]any{"nobody-1": accepting(map[string]any{})})
+	t.about(c, "tasks/cancel", id, nil)
+	again := t.awaits(t.taker(), id, see) // for a client that comes later, too
 	if again.Status != v.Status || again.end().outline() != v.end().outline() {
 		t.failAt(again.exchange, "it ended as %s, and is %s now", v.Status, again.Status)
 	}
@@ -218,28 +205,17 @@ func taskKept(t *trial) {
 }
 
 func taskSame(t *trial) {
-	asked := func(questions []wire.Question) (all []string) {
-		for _, q := range questions {
-			all = append(all, asksFor(q))
-		}
-		return all
-	}
-	var all []wire.Question
-	seen := map[string]bool{}
+	asked := map[string]bool{}
 	since := t.counting()
 	_, end := t.playTask(t.taker(), func(v view) {
 		for _, q := range v.reply.Asks {
-			if !seen[q.Key] {
-				seen[q.Key] = true
-				all = append(all, q)
-			}
+			asked[q.Key] = true
 		}
 	})
-	got, want := len(asked(all)), len(asked(t.honest.questions()))
-	if got != want {
-		t.failAt(end.exchange, "it asks %d questions, and by round trips %d", got, want)
+	if want := len(t.honest.questions()); len(asked) != want {
+		t.failAt(end.exchange, "it asks %d questions, and by round trips %d", len(asked), want)
 	}
-	if s := end.end(); !s.complete() {
+	if !end.end().complete() {
 		t.failAt(end.exchange, "by round trips it completes")
 	}
 	t.onlyAllowed(since(), t.usual(), end.exchange, "in a task")
@@ -275,12 +251,7 @@ func taskCancelled(t *trial) {
 	if s := t.about(c, "tasks/cancel", v.task(), nil); s.protocol() {
 		t.failAt(s.exchange, "the cancellation is refused")
 	}
-	for end := time.Now().Add(t.patience); v.asks(); v = t.awaits(c, v.task()) {
-		if time.Now().After(end) {
-			t.failAt(v.exchange, "it still asks %v after it was cancelled", t.patience)
-		}
-		time.Sleep(pollEvery)
-	}
+	v = t.poll(c, v.task(), view.ended)
 	if v.Status == "completed" && v.end().complete() {
 		t.failAt(v.exchange, "it completes without its answers")
 	}

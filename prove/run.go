@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ type Options struct {
 	// Seed is that of the first random trace, and Traces how many there are; zero is 6.
 	Seed   uint64
 	Traces int
+	// Dry runs say what they would do, and call no tool. Calls of the report is about how often
+	// the tool would be called if it asks one question.
+	Dry bool
 	// Progress, if set, gets each finding as it is made.
 	Progress func(Finding)
 }
@@ -44,6 +48,9 @@ func Run(ctx context.Context, subject Subject, scenario Scenario, opts *Options)
 	p, rules, err := newProver(subject, scenario, opts)
 	if err != nil {
 		return nil, err
+	}
+	if p.options.Dry {
+		return p.foresee(ctx, rules)
 	}
 	before := p.count(ctx)
 	report := &Report{Tool: scenario.Tool}
@@ -90,15 +97,7 @@ func newProver(subject Subject, scenario Scenario, opts *Options) (*prover, []Ru
 	if opts != nil {
 		o = *opts
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
-	}
-	if o.Late == 0 {
-		o.Late = defaultLate
-	}
-	if o.Level == "" {
-		o.Level = Ours
-	}
+	o.Patience, o.Late, o.Level = cmp.Or(o.Patience, defaultPatience), cmp.Or(o.Late, defaultLate), cmp.Or(o.Level, Ours)
 	if err := misused(subject, scenario, o); err != nil {
 		return nil, nil, err
 	}
@@ -177,28 +176,24 @@ type prover struct {
 
 // unanswerable plays the honest call up to a question, or a result, that the revision does not
 // describe. It is the failure of a rule if that was to be tried.
-func (p *prover) unanswerable(ctx context.Context, rules []Rule) (Finding, bool) {
-	if p.tool == nil {
-		return Finding{}, false
+func (p *prover) unanswerable(ctx context.Context, rules []Rule) (broken Finding, ok bool) {
+	at := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == wellFormed })
+	if p.tool == nil || at < 0 {
+		return broken, false
 	}
-	broken := p.try(ctx, Rule{Name: "result/questions", try: func(t *trial) {
+	rule := rules[at]
+	rule.try = func(t *trial) {
 		s := t.send(t.client(), t.request(t.scenario.Arguments))
 		for rounds := 0; s.asks() && rounds < maxRounds; rounds++ {
 			t.wellAsked(s)
 			s = t.send(t.client(), t.next(s, t.honestly))
 		}
 		if errors.Is(s.err, errUnreadable) {
-			t.finding.Rule.Name = "result/schema"
 			t.failAt(s, "%v", s.err)
 		}
-	}})
-	for _, rule := range rules {
-		if rule.Name == broken.Rule.Name && broken.Outcome == Fail {
-			broken.Rule = rule
-			return broken, true
-		}
 	}
-	return broken, false
+	broken = p.try(ctx, rule)
+	return broken, broken.Outcome == Fail
 }
 
 // try tries one rule, and cleans up behind it.
@@ -223,9 +218,9 @@ func (p *prover) try(ctx context.Context, rule Rule) (f Finding) {
 	if p.lost != "" {
 		t.skip("not tried: the server is gone since %s", p.lost)
 	}
-	if a := p.missing(rule); a != nil {
-		t.finding.Lacks, t.finding.Flag = a.name, a.flag
-		t.skip("needs %s", a.name)
+	if lacking, lacks := p.lacks(rule); lacks {
+		t.finding = lacking
+		return t.finding
 	}
 	rule.try(t)
 	return t.finding
@@ -269,6 +264,7 @@ type trial struct {
 	main     *wire.Client
 	asks     []wire.Question // of the call that was reached last: those that its next request answers
 	happened effects         // in the probe that is being made
+	keyed    bool            // each trace sends a key of its own
 }
 
 func (t *trial) end(o Outcome, format string, args ...any) {

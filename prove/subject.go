@@ -86,6 +86,9 @@ type Scenario struct {
 	// named happens once, or not at all: name those that a call must have. Otherwise
 	// a tool whose effects are not counted keeps every rule about them.
 	Times map[string]int
+	// Key is the member of _meta in which the server takes a key for a whole call: a call that is
+	// played again under its key has its effects once, even when it has ended.
+	Key string
 	// Repeatable says that a round which is sent again may have its effects again: that is
 	// worth a note then, and a failure otherwise.
 	Repeatable bool

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type SweepOptions struct {
 	// Arguments are good arguments of tools, by the tool's name. For other tools
 	// they are the first of the input schema's examples, or are made from it.
 	Arguments map[string]map[string]any
+	// Dry runs say what they would do, and call no tool.
+	Dry bool
 	// Progress, if set, gets each finding as it is made.
 	Progress func(Finding)
 }
@@ -35,12 +38,7 @@ func (o SweepOptions) resolved() (SweepOptions, error) {
 	if o.Patience < 0 || o.Limit < 0 {
 		return o, errors.New("prove: negative patience or limit")
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
-	}
-	if o.Limit == 0 {
-		o.Limit = 10 * time.Minute
-	}
+	o.Patience, o.Limit = cmp.Or(o.Patience, defaultPatience), cmp.Or(o.Limit, 10*time.Minute)
 	if len(o.Clients) == 0 {
 		o.Clients = []string{string(judge.Modern), string(judge.Legacy)}
 	}
@@ -61,10 +59,6 @@ func (o SweepOptions) resolved() (SweepOptions, error) {
 // server, or none of its tools is read-only. The reports are those of the other.
 // When ctx ends, the reports come with its error.
 func Sweep(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions) (Reports, error) {
-	return sweepAll(ctx, dial, who, opts, false)
-}
-
-func sweepAll(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions, dry bool) (Reports, error) {
 	var o SweepOptions
 	if opts != nil {
 		o = *opts
@@ -79,7 +73,7 @@ func sweepAll(ctx context.Context, dial Dial, who *Caller, opts *SweepOptions, d
 	var all Reports
 	var failed []error
 	for _, name := range o.Clients {
-		s := &sweeper{prover: &prover{patience: o.Patience, era: judge.Era(name)}, opts: o, dry: dry}
+		s := &sweeper{prover: &prover{patience: o.Patience, era: judge.Era(name)}, opts: o}
 		if err := s.run(ctx, dial, who); err != nil {
 			failed = append(failed, fmt.Errorf("%s client: %w", name, err))
 			continue
@@ -96,7 +90,6 @@ type sweeper struct {
 	user    user
 	reports Reports
 	opened  bool // an open stream was reported
-	dry     bool // no tool is called
 }
 
 // run tries every rule. Whatever the server does is a finding, and one that makes going
@@ -116,10 +109,7 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	case err != nil:
 		return err
 	}
-	defer func() {
-		_ = c.client.Close()
-		_ = c.close() // the server may be gone
-	}()
+	defer c.hangUp()
 	s.shared = c.client
 	ctx, cancel = context.WithTimeout(ctx, s.opts.Limit)
 	defer cancel()
@@ -134,7 +124,7 @@ func (s *sweeper) run(ctx context.Context, dial Dial, who *Caller) error {
 	tried := 0
 	for _, tool := range listed {
 		if !tool.Annotations.ReadOnlyHint {
-			s.skipped(tool)
+			s.add(tool.Name, Finding{Rule: readOnlyAlone, Outcome: Skip, Detail: "not called: it is not annotated read-only"}) // which is no progress
 			continue
 		}
 		tried++
@@ -222,20 +212,16 @@ func (s *sweeper) tryTool(ctx context.Context, tool *tool) bool {
 		s.found(tool.Name, Finding{Rule: listsTools, Outcome: Fail, Detail: fmt.Sprintf("its inputSchema does not read: %v", tool.inputErr)})
 		return true
 	}
-	for _, rule := range sweepRules {
+	rules, calls := s.on(tool)
+	if s.opts.Dry {
+		s.report(tool.Name).Calls = calls
+	}
+	for _, rule := range rules {
 		if ctx.Err() != nil {
 			return false
 		}
-		good, err := s.opts.Arguments[tool.Name], error(nil)
-		if good == nil {
-			good, err = tool.sample()
-		}
-		arguments, applies := rule.arguments(tool, good)
-		if !applies {
-			continue
-		}
-		s.try(ctx, tool.Name, rule.on(s, tool, arguments, err))
-		if s.dry {
+		s.try(ctx, tool.Name, rule)
+		if s.opts.Dry {
 			continue
 		}
 		var answers exchange
@@ -248,11 +234,9 @@ func (s *sweeper) tryTool(ctx context.Context, tool *tool) bool {
 	return true
 }
 
-const wouldBeTried = "would be tried"
-
 func (s *sweeper) try(ctx context.Context, tool string, rule Rule) {
-	if s.dry {
-		s.add(tool, Finding{Rule: rule, Outcome: Skip, Detail: wouldBeTried})
+	if s.opts.Dry {
+		s.add(tool, toTry(rule))
 		return
 	}
 	s.calls.Store(0)
@@ -285,11 +269,6 @@ func (s *sweeper) found(tool string, f Finding) {
 	}
 }
 
-// skipped is not progress: nothing was tried.
-func (s *sweeper) skipped(tool *tool) {
-	s.add(tool.Name, Finding{Rule: readOnlyAlone, Outcome: Skip, Detail: "not called: it is not annotated read-only"})
-}
-
 // add puts a finding into the report about the tool, or about the server.
 func (s *sweeper) add(tool string, f Finding) {
 	r := s.report(tool)
@@ -304,7 +283,7 @@ func (s *sweeper) report(tool string) *Report {
 			return r
 		}
 	}
-	r := &Report{Tool: tool, Client: string(s.era)}
+	r := &Report{Tool: tool, Client: string(s.era), dry: s.opts.Dry}
 	s.reports = append(s.reports, r)
 	return r
 }

@@ -57,7 +57,7 @@ func TestASweepOfHostileServers(t *testing.T) {
 		"tools that are no array":  {hostile{tools: `"x"`}, "FAIL  sweep/tools-list", ""},
 		"a tool without a schema":  {hostile{tools: withSchema(`"title":"x"`)}, "its inputSchema does not read", ""},
 		"a schema that is null":    {hostile{tools: withSchema(`"inputSchema":null`)}, "its inputSchema does not read: it is null", ""},
-		"a null property":          {hostile{tools: withSchema(`"inputSchema":{"type":"object","properties":{"a":null}}`)}, "sweep/not-an-object", ""},
+		"a null property":          {hostile{tools: withSchema(`"inputSchema":{"type":"object","properties":{"a":null}}`)}, "sweep/bad-input", ""},
 		"a thousand million items": {hostile{tools: withSchema(`"inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":1e9}}}`)}, "not proved: no arguments to call it with", ""},
 		"a long text":              {hostile{tools: withSchema(`"inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"string","minLength":1000000000}}}`)}, "not proved: no arguments to call it with", ""},
 		"items of items": {hostile{tools: withSchema(`"inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"array","minItems":1000,"items":{"type":"array","minItems":1000,"items":{"type":"array","minItems":1000}}}}}`)},

@@ -92,32 +92,35 @@ func (t *trial) create(c *wire.Client) view {
 // pollEvery is often enough for a proof, and seldom enough for a server.
 const pollEvery = 20 * time.Millisecond
 
-// awaits polls a task until it asks or has ended. See is shown every poll.
-func (t *trial) awaits(c *wire.Client, id string, see ...func(view)) view {
+// poll reads a task until it has come as far as it is waited for. See is shown every reply.
+func (t *trial) poll(c *wire.Client, id string, until func(view) bool, see ...func(view)) view {
 	grace := time.Now().Add(min(t.patience, time.Second)) // that it is there at once is a rule of its own
-	for end := time.Now().Add(t.patience); ; {
+	for end := time.Now().Add(t.patience); ; time.Sleep(pollEvery) {
 		v := t.about(c, "tasks/get", id, nil)
 		t.answered(v.exchange)
 		if v.protocol() {
 			if time.Now().After(grace) {
 				t.failAt(v.exchange, "the task is gone")
 			}
-			time.Sleep(pollEvery)
 			continue
 		}
 		for _, f := range see {
 			f(v)
 		}
 		switch {
-		case v.asks() || v.ended():
+		case until(v):
 			return v
-		case v.Status != "working":
+		case !v.asks() && !v.ended() && v.Status != "working":
 			t.failAt(v.exchange, "a task of status %q", v.Status)
 		case time.Now().After(end):
-			t.failAt(v.exchange, "the task still works after %v", t.patience)
+			t.failAt(v.exchange, "the task is still %q after %v", v.Status, t.patience)
 		}
-		time.Sleep(pollEvery)
 	}
+}
+
+// awaits polls a task until it asks or has ended.
+func (t *trial) awaits(c *wire.Client, id string, see ...func(view)) view {
+	return t.poll(c, id, func(v view) bool { return v.asks() || v.ended() }, see...)
 }
 
 // responses are honest answers to what a task asks.
@@ -127,22 +130,6 @@ func (t *trial) responses(v view) map[string]any {
 		responses[q.Key] = t.asHonest(q)
 	}
 	return responses
-}
-
-// asHonest answers a question of a task as the same question of a call was answered: the key
-// is another in each round of a task, and the words may quote something.
-func (t *trial) asHonest(q wire.Question) any {
-	for _, same := range []func(known wire.Question) bool{
-		func(known wire.Question) bool { return known.Message == q.Message && known.URL == q.URL },
-		func(known wire.Question) bool { return canonical(known.Schema) == canonical(q.Schema) },
-	} {
-		for _, known := range t.honest.questions() {
-			if known.Method == q.Method && same(known) {
-				return t.honestly(known)
-			}
-		}
-	}
-	return t.honestly(q)
 }
 
 func (t *trial) update(c *wire.Client, id string, responses map[string]any) view {
@@ -161,16 +148,7 @@ func (t *trial) proceed(c *wire.Client, v view, responses map[string]any, see ..
 
 // await waits until a task has gone on from what it asked.
 func (t *trial) await(c *wire.Client, v view, see ...func(view)) view {
-	for end := time.Now().Add(t.patience); ; {
-		now := t.awaits(c, v.task(), see...)
-		if !now.asks() || !sameKeys(v, now) {
-			return now
-		}
-		if time.Now().After(end) {
-			t.failAt(now.exchange, "the task still asks what was answered")
-		}
-		time.Sleep(pollEvery)
-	}
+	return t.poll(c, v.task(), func(now view) bool { return now.ended() || now.asks() && !sameKeys(v, now) }, see...)
 }
 
 // task is the id of the task that a view is about.
@@ -190,6 +168,9 @@ func sameKeys(a, b view) bool {
 // playTask takes a task from its creation to its end.
 func (t *trial) playTask(c *wire.Client, see ...func(view)) (id string, end view) {
 	created := t.create(c)
+	for _, f := range see {
+		f(created)
+	}
 	v := t.awaits(c, created.ID, see...)
 	for rounds := 0; v.asks(); rounds++ {
 		if rounds == maxRounds {

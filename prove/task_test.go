@@ -475,5 +475,5 @@ func TestACrashOfATaskIsProved(t *testing.T) {
 	failures := report.Failures(prove.Ours)
 	require.Len(t, failures, 1, report.String())
 	require.Equal(t, "task/crash", failures[0].Rule.Name)
-	require.Equal(t, `"book" happened 2 times instead of 1 in a task`, failures[0].Detail)
+	require.Equal(t, `"book" happened twice instead of once in a task`, failures[0].Detail)
 }

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,7 @@ const (
 	atOnce  manner = "six times at once"
 	hangUp  manner = "hanging up before the answer"
 	expired manner = "after its time"
+	beside  manner = "at the same time as the request before"
 )
 
 // act is one request of a trace.
@@ -91,6 +93,26 @@ func straight(rounds int) []act {
 	return all
 }
 
+// moved is a trace all of whose requests come from another place.
+func moved(acts []act, at place) []act {
+	for i := range acts {
+		acts[i].at = at
+	}
+	return acts
+}
+
+// zipped takes the acts of two calls in turns.
+func zipped(one, two []act) (acts []act) {
+	for i, a := range one {
+		b := two[i]
+		if i > 0 {
+			a.on, b.on = 2*a.on, 2*b.on+1
+		}
+		acts = append(acts, a, b)
+	}
+	return acts
+}
+
 // performed is a trace that was played.
 type performed struct {
 	acts    []act
@@ -110,16 +132,49 @@ type fact struct {
 func (t *trial) perform(acts []act) *performed {
 	t.reset()
 	p := &performed{acts, make([]exchange, len(acts)), make([]fact, len(acts))}
-	for i, a := range acts {
-		r, ok := t.requestOf(p, a)
+	key := rand.Text()
+	for from, to := 0, 1; from < len(acts); from, to = to, to+1 {
+		for to < len(acts) && acts[to].how == beside {
+			to++
+		}
+		t.sendAtOnce(p, key, from, to)
+	}
+	return p
+}
+
+// sendAtOnce plays some acts of a trace at the same time.
+func (t *trial) sendAtOnce(p *performed, key string, from, to int) {
+	var sends []func()
+	for i := from; i < to; i++ {
+		r, ok := t.requestOf(p, p.acts[i])
 		p.facts[i] = t.factOf(p, i)
 		if !ok {
 			p.facts[i].agreed = false
 			continue
 		}
-		p.replies[i] = t.sendAs(r, a)
+		c := t.clientOf(p.acts[i])
+		r = t.underKey(r, key)
+		sends = append(sends, func() { p.replies[i] = t.sendAs(c, r, p.acts[i]) })
 	}
-	return p
+	if len(sends) == 1 {
+		sends[0]() // which may end the rule
+		return
+	}
+	t.sideBySide(len(sends), func(n int) { sends[n]() })
+}
+
+// whole says that every act was sent and answered: the calls asked as the honest one did.
+func (p *performed) whole() bool {
+	return !slices.ContainsFunc(p.replies, func(s exchange) bool { return s.reply == nil })
+}
+
+// underKey is a request that says by a key which call it belongs to, if the rule is about that.
+func (t *trial) underKey(r wire.Request, key string) wire.Request {
+	if !t.keyed {
+		return r
+	}
+	c := t.client()
+	return withParam(c, r, "_meta", with(c.Meta(), t.scenario.Key, key))
 }
 
 // factOf says what the person has agreed to by an act.
@@ -196,17 +251,21 @@ func (t *trial) says(s say, q wire.Question) any {
 	return t.honestly(q)
 }
 
-// sendAs sends a request from a place, in a manner.
-func (t *trial) sendAs(r wire.Request, a act) exchange {
-	c := t.client()
+// clientOf is the client that sends an act.
+func (t *trial) clientOf(a act) *wire.Client {
 	switch {
 	case a.at == here && a.how == hangUp, a.at == anew:
-		c = t.another(t.subject.Dial)
+		return t.another(t.subject.Dial)
 	case a.at == there:
-		c = t.another(t.subject.Fresh)
+		return t.another(t.subject.Fresh)
 	case a.at == another:
-		c = t.dial(t.subject.Dial, t.subject.Other, nil)
+		return t.dial(t.subject.Dial, t.subject.Other, nil)
 	}
+	return t.client()
+}
+
+// sendAs sends a request in the manner of an act.
+func (t *trial) sendAs(c *wire.Client, r wire.Request, a act) exchange {
 	switch a.how {
 	case hangUp:
 		t.loseResponse(c, r)

@@ -61,6 +61,18 @@ func wrongObjects(s *jsonschema.Schema, good map[string]any) (all []wrongValue) 
 	return all
 }
 
+// nonObjects are arguments for no tool.
+var nonObjects = []wrongValue{
+	{"with a number for arguments", 7}, {"with a text for arguments", "text"}, {"with a list for arguments", []any{1}},
+}
+
+// badInputs are arguments that an input schema does not allow. A format is a remark, unless
+// somebody says otherwise.
+func badInputs(s *jsonschema.Schema, good map[string]any) []wrongValue {
+	remarks := func(w wrongValue) bool { return strings.Contains(w.what, ", no ") }
+	return append(slices.DeleteFunc(wrongObjects(s, good), remarks), nonObjects...)
+}
+
 // asJSON is an object as the other side reads it.
 func asJSON(object map[string]any) (read map[string]any) {
 	_ = json.Unmarshal([]byte(marshal(object)), &read) // it was made here

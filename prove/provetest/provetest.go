@@ -22,6 +22,7 @@
 package provetest
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +73,7 @@ func Examine(t *testing.T, build mrtrtest.Build, s prove.Scenario, opts *prove.O
 	if opts != nil {
 		o = *opts
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Minute
-	}
+	o.Patience = cmp.Or(o.Patience, time.Minute)
 	var report *prove.Report
 	var err error
 	inBubble(t, func(t *testing.T) {

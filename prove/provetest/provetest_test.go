@@ -127,7 +127,7 @@ func TestProveFindsTheFault(t *testing.T) {
 			w.Effect("hold")
 			return nil
 		}), []string{"once/honest"}, `"hold" happened twice instead of once`},
-		{"it forgets a done step where another instance goes on", inMemory(t), []string{"once/elsewhere"}, `"hold" happened 2 times instead of 1`},
+		{"it forgets a done step where another instance goes on", inMemory(t), []string{"once/elsewhere"}, `"hold" happened twice instead of once`},
 		{"it leaves a goroutine", guarded(t, func(ctx context.Context, w *mrtrtest.World, c *mrtr.Call) error {
 			never := make(chan struct{})
 			go func() { <-never }()
@@ -294,7 +294,7 @@ func TestProveFailsTheTest(t *testing.T) {
 		`request: {"arguments":{"to":"Lisbon"},"name":"book"}`,
 		"--- PASS: TestProveFailsTheTest/once/honest",
 		"--- SKIP: TestProveFailsTheTest/state/altered",
-		`note once/again promise "charge" happened 2 times instead of 1 for one yes`,
+		`note once/again promise "charge" happened twice instead of once for one yes`,
 	} {
 		require.Contains(t, strings.Join(strings.Fields(string(out)), " "), part)
 	}

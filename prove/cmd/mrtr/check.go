@@ -64,12 +64,8 @@ func (c *check) parse(args []string) error {
 // runCheck looks for tool uses without a result in a conversation.
 func runCheck(args []string, out, errOut io.Writer) status {
 	var c check
-	if err := c.parse(args); errors.Is(err, flag.ErrHelp) {
-		_ = helpCheck(out, nil)
-		return statusClean
-	} else if err != nil {
-		fmt.Fprintf(errOut, "mrtr check: %v; see mrtr help check\n", err)
-		return statusMisused
+	if err := c.parse(args); err != nil {
+		return misread(err, "check", helpCheck, out, errOut)
 	}
 	conversation, err := c.read()
 	if err != nil {

@@ -10,6 +10,8 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -74,6 +76,16 @@ func execute(args []string, out, err io.Writer) status {
 	}
 	fmt.Fprintf(err, "mrtr: there is no command %q\n", args[0])
 	usage(err)
+	return statusMisused
+}
+
+// misread is the end of a command whose line asks for help, or cannot be understood.
+func misread(err error, command string, help func(io.Writer, []string) error, out, errOut io.Writer) status {
+	if errors.Is(err, flag.ErrHelp) {
+		_ = help(out, nil)
+		return statusClean
+	}
+	fmt.Fprintf(errOut, "mrtr %s: %v; see mrtr help %[1]s\n", command, err)
 	return statusMisused
 }
 

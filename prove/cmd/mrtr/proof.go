@@ -61,6 +61,7 @@ func (p *proof) flags() *flag.FlagSet {
 	fs.StringVar(&s.OtherTool, "other-tool", "", "the `name` of another tool that takes the same arguments and asks")
 	list(fs, "optional", "the `keys` of questions that may be declined, with commas between them", &s.Optional)
 	fs.Func("times", "how often a call has an effect, `effect=N`; may be repeated (default: once, or never)", p.addTimes)
+	fs.StringVar(&s.Key, "key", "", "the member of _meta, by `name`, in which the server takes a key for a whole call")
 	fs.BoolVar(&s.Repeatable, "repeatable", false, "a round that is sent again may have its effects again")
 	list(fs, "harmless", "the `effects` that need nobody's yes, with commas between them", &s.Harmless)
 	fs.StringVar(&p.reset, "reset", "", "run this `command` before each call, for a tool that cannot be called twice")

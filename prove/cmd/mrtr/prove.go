@@ -65,12 +65,8 @@ shown, and decides that with -level ours alone, or where -only asks for it.
 func runProve(args []string, out, errOut io.Writer) status {
 	p := newProof()
 	fs := p.flags()
-	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		_ = helpProve(out, nil)
-		return statusClean
-	} else if err != nil {
-		fmt.Fprintf(errOut, "mrtr prove: %v; see mrtr help prove\n", err)
-		return statusMisused
+	if err := fs.Parse(args); err != nil {
+		return misread(err, "prove", helpProve, out, errOut)
 	}
 	fs.Visit(func(f *flag.Flag) { p.given = append(p.given, f.Name) })
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -80,10 +76,7 @@ func runProve(args []string, out, errOut io.Writer) status {
 		defer cancel()
 		ctx = limited
 	}
-	reports, err := p.run(ctx, fs.Args(), out, errOut)
-	if p.dryRun && err == nil {
-		return statusClean
-	}
+	reports, err := p.run(ctx, fs.Args(), errOut)
 	r := newReport(reports, p.decisive(), err)
 	r.file = p.file
 	if err := p.write(r, out); err != nil {
@@ -110,7 +103,7 @@ func (p *proof) decisive() prove.Level {
 }
 
 // run says what it will do, and does it, unless it is a dry run.
-func (p *proof) run(ctx context.Context, target []string, out, errOut io.Writer) (prove.Reports, error) {
+func (p *proof) run(ctx context.Context, target []string, errOut io.Writer) (prove.Reports, error) {
 	if err := p.fits(); err != nil {
 		return nil, err
 	}
@@ -119,23 +112,23 @@ func (p *proof) run(ctx context.Context, target []string, out, errOut io.Writer)
 		return nil, err
 	}
 	if p.sweeps() {
-		return p.sweep(ctx, subject, out, errOut)
+		return p.sweep(ctx, subject, errOut)
 	}
 	opts := p.options
 	p.scenario.Arguments = p.arguments
-	plan, err := prove.Foresee(ctx, subject, p.scenario, &opts)
+	opts.Dry = true
+	plan, err := prove.Run(ctx, subject, p.scenario, &opts)
 	switch {
 	case err != nil:
 		return nil, p.explained(ctx, err)
 	case p.dryRun:
-		_, err := io.WriteString(out, plan.String())
-		return nil, err
+		return prove.Reports{plan}, nil
 	case !p.quiet:
 		fmt.Fprint(errOut, plan.Summary())
 	}
 	next, done := p.progress(errOut)
 	defer done()
-	opts.Progress = next
+	opts.Dry, opts.Progress = false, next
 	report, err := prove.Run(ctx, subject, p.scenario, &opts)
 	if report == nil {
 		return nil, p.explained(ctx, err)
@@ -170,7 +163,7 @@ func (p *proof) write(r *report, out io.Writer) error {
 	if p.asJSON {
 		return errors.Join(err, r.writeJSON(out))
 	}
-	err = errors.Join(err, r.writeText(out, p.quiet))
+	err = errors.Join(err, r.writeText(out, p.quiet && !p.dryRun))
 	if p.github {
 		err = errors.Join(err, r.writeAnnotations(out))
 	}
@@ -213,7 +206,7 @@ func helpProve(w io.Writer, args []string) error {
 // in the proof of one tool.
 var (
 	onlyProof = []string{
-		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "repeatable", "harmless", "reset", "late", "seed", "traces", "other-token", "other-header",
+		"other-arguments", "answers", "other-answers", "other-tool", "optional", "times", "key", "repeatable", "harmless", "reset", "late", "seed", "traces", "other-token", "other-header",
 		"fresh", "stranger", "brief", "expiry", "secret", "effects", "only",
 	}
 	onlySweep = []string{"client"}
@@ -243,7 +236,7 @@ func (p *proof) fits() error {
 }
 
 // sweep calls all tools that are read-only.
-func (p *proof) sweep(ctx context.Context, subject prove.Subject, out, errOut io.Writer) (prove.Reports, error) {
+func (p *proof) sweep(ctx context.Context, subject prove.Subject, errOut io.Writer) (prove.Reports, error) {
 	opts := &prove.SweepOptions{Patience: p.options.Patience, Limit: p.limit, Arguments: map[string]map[string]any{}}
 	for tool, given := range p.arguments {
 		arguments, ok := given.(map[string]any)
@@ -260,23 +253,21 @@ func (p *proof) sweep(ctx context.Context, subject prove.Subject, out, errOut io
 		return nil, fmt.Errorf("-client: there is no client %q: modern or legacy", p.client)
 	}
 	if !p.quiet || p.dryRun {
-		plans, err := prove.ForeseeSweep(ctx, subject.Dial, subject.First, opts)
+		opts.Dry = true
+		plans, err := prove.Sweep(ctx, subject.Dial, subject.First, opts)
 		if p.dryRun {
-			for _, plan := range plans {
-				fmt.Fprint(out, plan)
-			}
-			return nil, err
+			return plans, err
 		}
 		fmt.Fprint(errOut, sweepSummary(plans))
 	}
 	next, done := p.progress(errOut)
 	defer done()
-	opts.Progress = next
+	opts.Dry, opts.Progress = false, next
 	return prove.Sweep(ctx, subject.Dial, subject.First, opts)
 }
 
 // sweepSummary is the plans of all tools in one line.
-func sweepSummary(plans []*prove.Plan) string {
+func sweepSummary(plans prove.Reports) string {
 	called, left, calls := map[string]bool{}, map[string]bool{}, 0
 	for _, plan := range plans {
 		calls += plan.Calls

@@ -8,71 +8,8 @@ import (
 	"github.com/mrtr-go/sdk/prove"
 )
 
-// The parts of SARIF 2.1.0 that a report fills.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID      string      `json:"id"`
-		Short   sarifText   `json:"shortDescription"`
-		Full    sarifText   `json:"fullDescription"`
-		HelpURI string      `json:"helpUri,omitempty"`
-		Default sarifConfig `json:"defaultConfiguration"`
-	}
-	sarifConfig struct {
-		Level string `json:"level"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
-	}
-	sarifNotification struct {
-		Level   string    `json:"level"`
-		Message sarifText `json:"message"`
-	}
-	sarifResult struct {
-		RuleID       string            `json:"ruleId"`
-		RuleIndex    int               `json:"ruleIndex"`
-		Level        string            `json:"level"`
-		Message      sarifText         `json:"message"`
-		Locations    []sarifLocation   `json:"locations"`
-		Fingerprints map[string]string `json:"partialFingerprints"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifLocation struct {
-		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-		Logical  []sarifLogical `json:"logicalLocations"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifLogical struct {
-		Name string `json:"name"`
-		Kind string `json:"kind"`
-	}
-)
+// member is a JSON object of SARIF 2.1.0, which has far more members than a report fills.
+type member map[string]any
 
 // sarifLevels has a broken MUST for an error. It says how grave a failure is, whether or not it
 // decides.
@@ -81,44 +18,58 @@ var sarifLevels = map[prove.Level]string{prove.Must: "error", prove.Promise: "er
 // writeSARIF writes the failures, for those who keep them by file. A server has none unless
 // -file names one.
 func (r *report) writeSARIF(w io.Writer) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: r.Tool.Name, Version: r.Tool.Version, InformationURI: homepage, Rules: []sarifRule{}}},
-		Invocations: []sarifInvocation{{Successful: r.Error == ""}},
-		Results:     []sarifResult{},
-	}
-	if r.Error != "" {
-		run.Invocations[0].Notifications = []sarifNotification{{"error", sarifText{r.Error}}}
-	}
-	rules := &run.Tool.Driver.Rules
+	rules, results, known := []member{}, []member{}, []string{}
 	for _, one := range r.Reports {
 		for _, f := range one.Findings {
-			at := slices.IndexFunc(*rules, func(known sarifRule) bool { return known.ID == f.Rule.Name })
+			at := slices.Index(known, f.Rule.Name)
 			if at < 0 {
-				at = len(*rules)
-				*rules = append(*rules, sarifRuleOf(f.Rule))
+				at = len(known)
+				known, rules = append(known, f.Rule.Name), append(rules, sarifRule(f.Rule))
 			}
-			if f.Outcome != prove.Fail {
-				continue
+			if f.Outcome == prove.Fail {
+				results = append(results, r.sarifResult(f, at, place(one)))
 			}
-			location := sarifLocation{Logical: []sarifLogical{{place(one), "function"}}}
-			if r.file != "" {
-				location.Physical = &sarifPhysical{sarifArtifact{r.file}}
-			}
-			run.Results = append(run.Results, sarifResult{
-				RuleID: f.Rule.Name, RuleIndex: at, Level: sarifLevels[f.Rule.Level], Message: sarifText{f.Rule.Says + " " + f.Detail},
-				Locations: []sarifLocation{location}, Fingerprints: map[string]string{"toolAndRule/v1": place(one) + " " + f.Rule.Name},
-			})
 		}
 	}
+	ran := member{"executionSuccessful": r.Error == ""}
+	if r.Error != "" {
+		ran["toolExecutionNotifications"] = []member{{"level": "error", "message": sarifText(r.Error)}}
+	}
+	driver := member{"name": r.Tool.Name, "version": r.Tool.Version, "informationUri": homepage, "rules": rules}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return e.Encode(member{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []member{{"tool": member{"driver": driver}, "invocations": []member{ran}, "results": results}},
+	})
 }
 
-func sarifRuleOf(r prove.Rule) sarifRule {
+func (r *report) sarifResult(f prove.Finding, index int, where string) member {
+	location := member{"logicalLocations": []member{{"name": where, "kind": "function"}}}
+	if r.file != "" {
+		location["physicalLocation"] = member{"artifactLocation": member{"uri": r.file}}
+	}
+	return member{
+		"ruleId": f.Rule.Name, "ruleIndex": index, "level": sarifLevels[f.Rule.Level],
+		"message":             sarifText(f.Rule.Says + " " + f.Detail),
+		"locations":           []member{location},
+		"partialFingerprints": member{"toolAndRule/v1": where + " " + f.Rule.Name},
+	}
+}
+
+func sarifRule(r prove.Rule) member {
 	full, source := string(r.Clause), r.Clause.Source()
 	if source.Quote != "" {
 		full += ": " + source.Quote
 	}
-	return sarifRule{r.Name, sarifText{r.Says}, sarifText{full}, source.URL, sarifConfig{sarifLevels[r.Level]}}
+	rule := member{
+		"id": r.Name, "shortDescription": sarifText(r.Says), "fullDescription": sarifText(full),
+		"defaultConfiguration": member{"level": sarifLevels[r.Level]},
+	}
+	if source.URL != "" {
+		rule["helpUri"] = source.URL
+	}
+	return rule
 }
+
+func sarifText(text string) member { return member{"text": text} }

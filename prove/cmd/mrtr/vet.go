@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,12 +26,8 @@ func vetFlags() (fs *flag.FlagSet, asJSON *bool, only *string) {
 // runVet runs the analyzers over packages, and prints their findings.
 func runVet(args []string, out, errOut io.Writer) status {
 	fs, asJSON, only := vetFlags()
-	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		_ = helpVet(out, nil)
-		return statusClean
-	} else if err != nil {
-		fmt.Fprintf(errOut, "mrtr vet: %v; see mrtr help vet\n", err)
-		return statusMisused
+	if err := fs.Parse(args); err != nil {
+		return misread(err, "vet", helpVet, out, errOut)
 	}
 	failed := func(err error) status {
 		fmt.Fprintln(errOut, "mrtr vet:", err)
