@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -25,6 +26,7 @@ var thorough = os.Getenv("MRTR_NIGHTLY") == "1"
 // TestMain lets the test binary run as other processes too: a server, and
 // one process for each fault that is not caught.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // go-sdk leaves 32 KiB of garbage for each message
 	switch {
 	case os.Getenv(serveVariable) != "":
 		if err := serve(); err != nil {

@@ -163,7 +163,7 @@ func TestWhateverAHandlerDoes(t *testing.T) {
 }
 
 // drawn is how many handlers are drawn in each era.
-var drawn = map[bool]int{false: 600, true: 10_000}[thorough]
+var drawn = map[bool]int{false: 400, true: 10_000}[thorough]
 
 // mostBytes is more than any answer of a server with this limit may take: the limit, the part of
 // _meta that is not counted, and the report.

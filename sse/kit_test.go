@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -13,6 +14,12 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 )
+
+// TestMain collects garbage rarely: go-sdk leaves 32 KiB of it for each message.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // turn is what a handler returns in one round. It is done if it asks nothing.
 type turn struct {

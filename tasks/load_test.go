@@ -118,7 +118,7 @@ func many(t *testing.T, variable string, usual int) int {
 
 // A client that polls without end costs a read each time, and nothing that stays.
 func TestPollsWithoutEnd(t *testing.T) {
-	polls := many(t, "MRTR_POLLS", 3_000)
+	polls := many(t, "MRTR_POLLS", 300)
 	records := &counting{Store: store.NewMemory(nil), count: map[string]int{}}
 	here := newSite(t, setting{style: "journal", policy: atOnce, records: records, keys: ephemeral(t)})
 	w, err := wire.Connect(t.Context(), here.server, &wire.Options{Capabilities: takesTasks, Unrecorded: true})
@@ -138,10 +138,10 @@ func TestPollsWithoutEnd(t *testing.T) {
 	require.Equal(t, "hold ticket", here.did.all())
 }
 
-// One caller who wants a task for each of a thousand calls leaves the others theirs, and is
+// One caller who wants a task for each of many calls leaves the others theirs, and is
 // served all the same, beyond the limit as by round trips.
 func TestOneCallerWantsEveryTask(t *testing.T) {
-	calls := many(t, "MRTR_CALLS", 1_000)
+	calls := many(t, "MRTR_CALLS", 350)
 	for greedy, most := range map[string]int{"eve": 100, "": 300} {
 		here := newSite(t, setting{style: "journal", policy: atOnce, sender: userOf, options: tasks.Options{MaxTasks: 400}})
 		w, err := wire.Connect(t.Context(), here.server, &wire.Options{Capabilities: takesTasks, Unrecorded: true})

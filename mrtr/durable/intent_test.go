@@ -50,7 +50,7 @@ func holds(t *testing.T, contracts map[string]replay.Contract) {
 // requests: each call that somebody finished is charged once, and has a receipt of its own. At night
 // they finish 40,000.
 func TestEqualCallsAreNotMerged(t *testing.T) {
-	steps := 400
+	steps := 150
 	if os.Getenv("MRTR_NIGHTLY") == "1" {
 		steps = 13_000
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -15,6 +16,12 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 )
+
+// TestMain collects garbage rarely: go-sdk leaves 32 KiB of it for each message.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	m.Run()
+}
 
 // bounded is the subject with a boundary around its server, which logs.
 func bounded(s mrtrtest.Subject, log io.Writer) mrtrtest.Subject {

@@ -228,21 +228,19 @@ func (a account) text(t *testing.T) string {
 // Whatever becomes of a request while it is served, its client and its handler cannot tell
 // which way it took.
 func TestBothWaysEndAlike(t *testing.T) {
-	for name, wrap := range users {
-		t.Run(name, func(t *testing.T) {
-			g, ends, taken := newGenerator(uint64(len(name))), map[string]int{}, map[string]int{}
-			for range max(*posts/8, 200) { // fewer come to fewer ends
-				p, f := g.usualPost(), g.fate()
-				stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
-				ends[lean.end()]++
-				if lean.lean {
-					taken[lean.end()]++
-				}
-				require.Equal(t, stock.text(t), lean.text(t), "%+v\n%s\n%q", f, p.headers, p.body)
+	g, ends, taken := newGenerator(1), map[string]int{}, map[string]int{}
+	for range max(*posts/8, 100) { // fewer come to fewer ends
+		p, f := g.usualPost(), g.fate()
+		for _, wrap := range users {
+			stock, lean := f.play(t, p, true, wrap), f.play(t, p, false, wrap)
+			ends[lean.end()]++
+			if lean.lean {
+				taken[lean.end()]++
 			}
-			t.Logf("ends %v, of which past go-sdk's HTTP layer %v", ends, taken)
-			require.Len(t, ends, 8)
-			require.Len(t, taken, 7, "all that ran")
-		})
+			require.Equal(t, stock.text(t), lean.text(t), "%+v\n%s\n%q", f, p.headers, p.body)
+		}
 	}
+	t.Logf("ends %v, of which past go-sdk's HTTP layer %v", ends, taken)
+	require.Len(t, ends, 8)
+	require.Len(t, taken, 7, "all that ran")
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/internal/shape"
 )
 
 // stock is the tool as mcp.AddTool registers it, on a server of its own.
@@ -16,7 +14,7 @@ type stock[In, Out any] struct {
 	name   string
 	handle mcp.MethodHandler // of the server's requests
 
-	hasDefaults bool // in the schema of the arguments
+	mayDefault bool // the schema of the arguments may have defaults
 }
 
 // call is one call of the tool, in the context of the stock tool's: go-sdk's server finds a
@@ -36,9 +34,17 @@ type outcome[Out any] struct {
 
 type callKey struct{}
 
+// schemasOfTypes are derived once, since a server may be made for each request. It is for
+// tools without schemas of their authors' own: go-sdk would keep each of those for good.
+var schemasOfTypes = mcp.NewSchemaCache()
+
 // add registers the tool, and returns it as it is listed.
 func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.Tool {
-	s.server = mcp.NewServer(&mcp.Implementation{Name: "mrtr"}, nil)
+	opts := &mcp.ServerOptions{}
+	if t.InputSchema == nil && t.OutputSchema == nil {
+		opts.SchemaCache = schemasOfTypes
+	}
+	s.server = mcp.NewServer(&mcp.Implementation{Name: "mrtr"}, opts)
 	s.name = t.Name
 	mcp.AddTool(s.server, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		c := ctx.Value(callKey{}).(*call[Out])
@@ -68,10 +74,7 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 	if err != nil {
 		panic(fmt.Errorf("AddTool %q: %w", t.Name, err))
 	}
-	described := listed.(*mcp.ListToolsResult).Tools[0]
-	schema, err := shape.Compile(described.InputSchema)
-	s.hasDefaults = err != nil || schema.HasDefaults()
-	return described
+	return listed.(*mcp.ListToolsResult).Tools[0]
 }
 
 // call has go-sdk read the arguments, call the handler unless it is done, and write the
@@ -79,7 +82,7 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 func (s *stock[In, Out]) call(ctx context.Context, req *mcp.CallToolRequest, done *outcome[Out]) (res *mcp.CallToolResult, err error) {
 	params := *req.Params
 	params.Name = s.name
-	if s.hasDefaults && string(bytes.TrimSpace(params.Arguments)) == "null" {
+	if s.mayDefault && string(bytes.TrimSpace(params.Arguments)) == "null" {
 		params.Arguments = nil // go-sdk would panic as it fills the defaults in
 	}
 	c := &call[Out]{ctx: ctx, req: req, done: done}

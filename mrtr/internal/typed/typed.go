@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,11 +34,12 @@ import (
 func Handler[In, Out any](t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) (*mcp.Tool, mcp.ToolHandler) {
 	var stock stock[In, Out]
 	described := stock.add(t, h)
-	arguments := schemaOf(described.InputSchema)
+	arguments := shapeOf(t.InputSchema, described.InputSchema, kind{reflect.TypeFor[In](), true})
+	stock.mayDefault = arguments == nil
 	if !decodesAlike(reflect.TypeFor[In](), nil) {
 		arguments = nil
 	}
-	output := schemaOf(described.OutputSchema)
+	output := shapeOf(t.OutputSchema, described.OutputSchema, kind{reflect.TypeFor[Out](), false})
 	usualOutput := described.OutputSchema == nil || output != nil
 	return described, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		stack.Grow[[8 << 10]byte]() // go-sdk makes a goroutine for each request
@@ -117,9 +119,31 @@ func write[Out any](schema *shape.Shape, res *mcp.CallToolResult, out Out) (*mcp
 	return res, true
 }
 
-// schemaOf compiles the schema for [read] and [write]. It is nil if they cannot judge by it:
+// A kind of schema is the same for each tool.
+type kind struct {
+	of        reflect.Type
+	arguments bool // go-sdk makes an object of an interface there
+}
+
+var shapesOfKinds sync.Map // kind to *shape.Shape
+
+// shapeOf is the shape of the schema that is listed: compiled once for those that go-sdk
+// derives from the type, and each time for those that the author gave.
+func shapeOf(given, listed any, of kind) *shape.Shape {
+	if given != nil {
+		return compile(listed)
+	}
+	if known, ok := shapesOfKinds.Load(of); ok {
+		return known.(*shape.Shape)
+	}
+	compiled := compile(listed)
+	shapesOfKinds.Store(of, compiled)
+	return compiled
+}
+
+// compile makes the schema one for [read] and [write]. It is nil if they cannot judge by it:
 // there is none, or it has defaults, which change the value.
-func schemaOf(schema any) *shape.Shape {
+func compile(schema any) *shape.Shape {
 	compiled, err := shape.Compile(schema)
 	if err != nil || compiled.HasDefaults() {
 		return nil

@@ -1,4 +1,4 @@
-package landmine
+package contract
 
 import (
 	"testing"
@@ -9,14 +9,15 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/landmine"
 )
 
 // One linear function is run by three engines. A bare charge happens once only on
 // the engine that really waits; a charge in Once happens once on all three.
 func TestTheLesson(t *testing.T) {
 	bareCharges := map[string]int{"held": 1, "run again": 2, "replayed": 2}
-	require.Len(t, Engines, len(bareCharges))
-	for _, e := range Engines {
+	require.Len(t, landmine.Engines, len(bareCharges))
+	for _, e := range landmine.Engines {
 		t.Run(e.Name, func(t *testing.T) {
 			for _, place := range []string{"Lisbon", "Springfield"} {
 				require.Equal(t, bareCharges[e.Name], charges(t, e.Bare, place), "%s, bare: %s", place, e.Explanation)
