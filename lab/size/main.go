@@ -31,8 +31,8 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 var rooms = []room{
 	{"options", 875, 460},
 	{"options/contract", 860, 720},
-	{"options/replay", 770, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 16_165, 15_500},
+	{"options/replay", 775, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 16_170, 15_500},
 	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
@@ -50,16 +50,16 @@ var rooms = []room{
 	sized("cmd/weather-demo", 3780),
 	{"examples", 595, 395},
 	{"internal", 4885, 1725},
-	{"prove", 12_990, 7190},
-	{"lab", 8930, 10_035},
+	{"prove", 14_665, 5770},
+	{"lab", 9270, 10_035},
 	{".", 50, 305}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 76_325
-	tests = 59_470
-	files = 975
+	code  = 78_330
+	tests = 58_080
+	files = 977
 	// A module proxy serves the root without the modules inside it.
 	filesOfRoot = 614
 )
@@ -94,8 +94,7 @@ func run() error {
 			return err
 		}
 		n, c := bytes.Count(text, []byte("\n")), &counts[roomOf(path)]
-		// Sources below testdata are the material of tests: nothing that ships is built of them.
-		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testdata/") {
+		if strings.HasSuffix(path, "_test.go") {
 			c.tests += n
 			all.tests += n
 		} else {
