@@ -37,7 +37,7 @@ var rooms = []room{
 	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
 	{"sse", 960, 810},
-	sized("store", 2725),
+	sized("store", 2850),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 665, 565},
 	{"tasks", 2455, 3425},
@@ -49,7 +49,7 @@ var rooms = []room{
 	{"boundary/transcript", 450, 296},
 	sized("cmd/weather-demo", 3780),
 	{"examples", 595, 395},
-	{"internal", 5015, 1725},
+	{"internal", 4895, 1725},
 	{"prove", 14_665, 5770},
 	{"lab", 8940, 10_035},
 	{".", 50, 305}, // doc.go and the invariant
