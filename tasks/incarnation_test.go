@@ -12,15 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/failover"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/store/storetest"
 	"github.com/mrtr-go/sdk/tasks"
 )
 
 // plainSite is a server with a tool of go-sdk's own, which sells a ticket once it has a seat.
-func plainSite(t *testing.T, records *failover.Store, keys []statecodec.Key, did *ledger) *mcp.Server {
+func plainSite(t *testing.T, records *storetest.FailingOver, keys []statecodec.Key, did *ledger) *mcp.Server {
 	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(records, nil), State: &statecodec.Options{Keys: keys}})
 	require.NoError(t, err)
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
@@ -49,7 +49,7 @@ func TestATaskOutlivesItsStoresIncarnation(t *testing.T) {
 		for kept, all := 1, 1; kept <= all; kept++ {
 			t.Run(fmt.Sprintf("%s, %d writes", style, kept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					records, keys, did := failover.New(), []statecodec.Key{statecodec.GenerateKey()}, &ledger{}
+					records, keys, did := storetest.NewFailingOver(), []statecodec.Key{statecodec.GenerateKey()}, &ledger{}
 					serve := func() client {
 						if style == "plain" {
 							return connect(t, plainSite(t, records, keys, did))

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/internal/failover"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/store/storetest"
 )
 
 // A store fails over before a round of a call, in it or after it, and has lost some of what it said it
@@ -54,7 +54,7 @@ func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
 	for _, row := range rows {
 		kit.InBubble(t, row.style+" "+row.opts+", "+row.fails, func(t *testing.T) {
 			var did kit.Deeds
-			s := failover.New()
+			s := storetest.NewFailingOver()
 			found := func(context.Context, string) (string, bool, error) { return "paid", did.Count("paid") > 0, nil }
 			opts := map[string]*mrtr.EffectOptions[string]{
 				"": nil, "again": {Again: true}, "check": {Check: found},
@@ -92,7 +92,7 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 		for _, fails := range []bool{false, true} {
 			kit.InBubble(t, fmt.Sprintf("%s, fails over %t", style, fails), func(t *testing.T) {
 				var did kit.Deeds
-				s := failover.New()
+				s := storetest.NewFailingOver()
 				body := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 					kit.Ask(s, kit.Text("seat"))
 					kit.Once(s, "hold", did.Do("held"))
@@ -128,7 +128,7 @@ func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 func TestARoundOutlivesItsStoresIncarnation(t *testing.T) {
 	for _, takes := range []time.Duration{5 * time.Second, time.Minute} {
 		kit.InBubble(t, takes.String(), func(t *testing.T) {
-			s := failover.New()
+			s := storetest.NewFailingOver()
 			var did kit.Deeds
 			body := kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
 				seat := kit.Ask(st, kit.Text("seat"))

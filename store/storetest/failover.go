@@ -1,5 +1,4 @@
-// Package failover has a store for tests that fails over, as a database does whose standby is promoted.
-package failover
+package storetest
 
 import (
 	"context"
@@ -11,29 +10,30 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// Store is one in memory, with the scope of a machine.
-type Store struct {
+// FailingOver is a store for tests of calls: it fails over, as a database does whose standby is promoted. It
+// is in memory, with the scope of a machine.
+type FailingOver struct {
 	mu     sync.Mutex
 	life   int
 	now    *store.Memory
-	writes []write
+	writes []kept
 }
 
-type write struct {
+type kept struct {
 	name  string
 	value []byte
 }
 
-// New makes an empty one.
-func New() *Store { return &Store{now: store.NewMemory(nil)} }
+// NewFailingOver makes an empty one.
+func NewFailingOver() *FailingOver { return &FailingOver{now: store.NewMemory(nil)} }
 
 // FailOver begins another incarnation, which has so many of the writes.
-func (s *Store) FailOver(kept int) {
+func (s *FailingOver) FailOver(first int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.life++
 	s.now = store.NewMemory(nil)
-	s.writes = s.writes[:kept]
+	s.writes = s.writes[:first]
 	last := map[string][]byte{}
 	for _, w := range s.writes {
 		last[w.name] = w.value
@@ -46,32 +46,32 @@ func (s *Store) FailOver(kept int) {
 }
 
 // Writes are those of this incarnation, with those that it has from before.
-func (s *Store) Writes() int {
+func (s *FailingOver) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.writes)
 }
 
-func (s *Store) epoch() string { return store.EpochOf("contents", strconv.Itoa(s.life)) }
+func (s *FailingOver) epoch() string { return store.EpochOf("contents", strconv.Itoa(s.life)) }
 
 // own is the epoch of the memory.
-func (s *Store) own() string {
+func (s *FailingOver) own() string {
 	epoch, _ := s.now.Epoch(context.Background())
 	return epoch
 }
 
 // Scope implements [store.Store].
-func (s *Store) Scope() store.Scope { return store.Machine }
+func (s *FailingOver) Scope() store.Scope { return store.Machine }
 
 // Epoch implements [store.Store].
-func (s *Store) Epoch(context.Context) (string, error) {
+func (s *FailingOver) Epoch(context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.epoch(), nil
 }
 
 // Reached implements [store.Marker].
-func (s *Store) Reached(epoch string) store.Revision {
+func (s *FailingOver) Reached(epoch string) store.Revision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if epoch != s.epoch() {
@@ -81,7 +81,7 @@ func (s *Store) Reached(epoch string) store.Revision {
 }
 
 // inside is a key as the memory has it.
-func (s *Store) inside(key store.Key) (store.Key, error) {
+func (s *FailingOver) inside(key store.Key) (store.Key, error) {
 	if key.Epoch != s.epoch() {
 		return key, store.ErrForgotten
 	}
@@ -90,16 +90,16 @@ func (s *Store) inside(key store.Key) (store.Key, error) {
 }
 
 // Create implements [store.Store].
-func (s *Store) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+func (s *FailingOver) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
 	return s.write(key, value, func(key store.Key) (store.Revision, error) { return s.now.Create(ctx, key, value, ttl) })
 }
 
 // Update implements [store.Store].
-func (s *Store) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+func (s *FailingOver) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
 	return s.write(key, value, func(key store.Key) (store.Revision, error) { return s.now.Update(ctx, key, at, value, ttl) })
 }
 
-func (s *Store) write(key store.Key, value []byte, make func(store.Key) (store.Revision, error)) (store.Revision, error) {
+func (s *FailingOver) write(key store.Key, value []byte, make func(store.Key) (store.Revision, error)) (store.Revision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key, err := s.inside(key)
@@ -108,13 +108,13 @@ func (s *Store) write(key store.Key, value []byte, make func(store.Key) (store.R
 	}
 	at, err := make(key)
 	if err == nil {
-		s.writes = append(s.writes, write{key.Name, slices.Clone(value)})
+		s.writes = append(s.writes, kept{key.Name, slices.Clone(value)})
 	}
 	return at, err
 }
 
 // Get implements [store.Store].
-func (s *Store) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
+func (s *FailingOver) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key, err := s.inside(key)
