@@ -33,7 +33,7 @@ type Link struct {
 
 // Receive reads a message of the peer's. It returns the message for go-sdk, an answer for the
 // peer in its place, or neither: a notification has no answer, and a call that arrives again
-// while it is in flight, or in a legacy session just after, gets the answer of the first. The error is about a text that is no
+// while it is in flight gets the answer of the first. The error is about a text that is no
 // message.
 func (l *Link) Receive(text []byte) (msg jsonrpc.Message, answer *jsonrpc.Response, _ error) {
 	if !utf8.Valid(text) {
