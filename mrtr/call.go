@@ -10,6 +10,13 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
+// Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
+// gets it in each round. Request, session, client and principal are those of that round.
+//
+// A Call may be used from several goroutines. It must not be used after the handler has
+// returned.
+type Call struct{ pass *Pass }
+
 // ID identifies the call in all of its rounds. It is minted in the first.
 func (c *Call) ID() (id string) { c.pass.locked(func(l *ledger) { id = l.st.id }); return id }
 
@@ -119,14 +126,6 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 		}
 	}
 	return nil
-}
-
-// Mean notes that the pass asks q: a key stands for one question in each run of a handler.
-func (p *Pass) Mean(q AnyQuestion) (err error) {
-	if s := q.asking(); s != nil {
-		p.locked(func(*ledger) { err = p.mean(s) })
-	}
-	return err
 }
 
 // ElicitationID names the visit that an [ElicitURL] question of this call asks for: in every

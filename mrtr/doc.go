@@ -27,8 +27,8 @@
 //   - [Answer] reads its answer, and [Need] asks where there is none.
 //   - [Once] guards an effect that must not happen twice, such as a payment.
 //   - [Style.OnStop] undoes it if the call ends without completing.
-//   - With Options.Durable each round runs once, however often its request arrives, and a client
-//     that plays the whole call again has each effect once: see Options.Same.
+//   - With Options.Durable each later round runs once, however often its request arrives. So does
+//     the first, if the caller is known or sends a key: see Options.Same.
 //
 // # Questions
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // A Choice is one of the values that a person may pick.
@@ -288,4 +289,34 @@ func IsYesOrNo(t reflect.Type) bool {
 		t = t.Elem()
 	}
 	return t.Kind() == reflect.Bool
+}
+
+// Sample asks the client's model for a message. The feature is deprecated
+// upstream and still legal; a client that did not declare it, or sampling with
+// tools where params name some, is refused.
+func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
+	if err := CheckKey(key); err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
+	}
+	if params == nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: Sample needs params", key)}
+	}
+	sent, err := json.Marshal(params)
+	if err != nil {
+		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: sampling params: %v", key, err)}
+	}
+	kind := sampleKind
+	if era.CapabilityFor(params) == era.SamplingTools {
+		kind = toolsKind
+	}
+	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
+}
+
+// Roots asks for the client's roots. The feature is deprecated upstream and
+// still legal; a client that did not declare it is refused.
+func Roots(key string) Question[*mcp.ListRootsResult] {
+	if err := CheckKey(key); err != nil {
+		return Question[*mcp.ListRootsResult]{err: err}
+	}
+	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
 }

@@ -11,12 +11,11 @@ import (
 )
 
 // The engine calls code that others wrote: handlers, functions of effects, steps and options,
-// methods of inputs, answers, values, results and errors, and the operator's observer. All of
+// methods of inputs, answers, values, results and errors, and the operator's listener. All of
 // it runs in a guard, on a goroutine that the engine starts: nobody can stop a
 // runtime.Goexit, and on the goroutine of the request it would leave the request without an
-// answer. Linear code has a goroutine of its own, with a guard of its own
-// (linearRun.main). The function of an effect runs on its handler's, and effectRun.finish
-// records how it ended.
+// answer. Linear code has a goroutine of its own, with a guard of its own (package linear).
+// The function of an effect runs on its handler's, and attempt.end records how it ended.
 
 // guard runs f on a goroutine of its own and waits for it. The error is that of f, its
 // panic, or its Goexit.
@@ -130,4 +129,43 @@ func init() {
 		err := json.Unmarshal(value, &text)
 		return usage.Recorded(text), err == nil
 	})
+}
+
+// guardedRound is the guard around round.advance. It is reused, so that a round allocates
+// nothing for it.
+type guardedRound struct {
+	run  func() // main, on a stack with room for it
+	done chan struct{}
+
+	round *round
+	out   Outcome
+	err   error
+}
+
+func (r *round) advanceGuarded() (Outcome, error) {
+	g, ok := r.target.rt.guards.Get().(*guardedRound)
+	if !ok {
+		g = &guardedRound{done: make(chan struct{}, 1)}
+		g.run = func() {
+			stack.Grow[[4 << 10]byte]()
+			g.main()
+		}
+	}
+	g.round = r
+	go g.run()
+	<-g.done
+	out, err := g.out, g.err
+	*g = guardedRound{run: g.run, done: g.done}
+	r.target.rt.guards.Put(g)
+	return out, err
+}
+
+func (g *guardedRound) main() {
+	returned := false
+	defer func() {
+		g.err = Ended(returned, recover(), g.err)
+		g.done <- struct{}{}
+	}()
+	g.out, g.err = g.round.advance()
+	returned = true
 }

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// A history is everything that has happened in a call, in order. It only grows, except that
-// an answer given anew replaces the earlier one.
+// A history is everything that has happened in a call, in order. It grows under the lock of its
+// ledger. An answer given anew replaces the earlier one, and an effect that a check has settled is
+// settled in its place.
 type history []entry
 
-// entry is an answer, or the outcome of an effect.
+// entry is an answer, the outcome of an effect or of its undo, or a note of the style.
 type entry struct {
 	kind     EntryKind
 	key      string
@@ -203,9 +204,9 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 	return text
 }
 
-// with adds what an earlier run of the round left. Its answers are those of the request, or come to
-// be known again as the handler runs: they count where that does not, since effects that are undone
-// are under keys made of them.
+// with adds the effects that an earlier run of the round left. Its answers are added only where the
+// handler will not run, to undo: the keys of the effects are made of them. Elsewhere the request
+// brings the answers again.
 func (h history) with(left history, answers bool) history {
 	for _, e := range left {
 		switch {

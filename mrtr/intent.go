@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -139,8 +137,8 @@ func (r *round) mean(ctx context.Context) error {
 	return nil
 }
 
-// keepForTask has a key stand for a task: a client that takes none is refused under it, and one that
-// takes tasks is where it stands for a call of the other.
+// keepForTask has a key stand for a task. A key that stands for a call without one is refused here,
+// and from now on a client without tasks is refused under this key.
 func (r *round) keepForTask(ctx context.Context, in *intent) error {
 	r.life = ctx
 	for {
@@ -180,98 +178,6 @@ func (ex *exchange) isAlone() bool {
 	}
 	session := ex.session()
 	return session == nil || session.ID() == ""
-}
-
-// keptFor is how long the records of a call live beyond its states: long enough that those of the
-// turns before need not be written again while a user takes no longer than a state opens, and that
-// the end of a call with a key is remembered for a day.
-func (r *round) keptFor() time.Duration {
-	if r.st.lineage().keyed {
-		return 48 * time.Hour
-	}
-	_, ttl := r.states()
-	return ttl
-}
-
-// firstTurn names the turn with which the call begins.
-func (r *round) firstTurn() Turn {
-	t := r.target
-	_, ttl := r.states()
-	expires := t.rt.lastUse(time.Now().Add(ttl)).Add(r.keptFor())
-	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
-	return Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
-		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
-		First: &First{
-			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
-			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
-		},
-	}
-}
-
-// first is a handler in the first round of a call. Whoever repeats the request enters it from its
-// top, so a run that was cut off can be gone on with in every style.
-type first struct{ *target }
-
-func (first) Goes([]byte) bool { return true }
-
-// next implements [First].
-func (r *round) next(outcome []byte) (n Next, ok bool) {
-	st, ok := r.stateOf(outcome)
-	if !ok {
-		return n, false
-	}
-	until := time.UnixMilli(st.until)
-	return Next{
-		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
-	}, true
-}
-
-// isHeld implements [First].
-func (r *round) isHeld(outcome []byte) bool {
-	of := newRound(r.target, r.ex)
-	var ok bool
-	of.st, ok = r.stateOf(outcome)
-	return ok && of.wait() == nil
-}
-
-// stateOf is the state in which an outcome leaves its call, if that goes on.
-func (r *round) stateOf(outcome []byte) (st state, ok bool) {
-	o, format := jsontext.Open(outcome, "v")
-	token := o.Text("token")
-	if format != recordFormat || token == "" {
-		return st, false
-	}
-	of := newRound(r.target, r.ex)
-	of.principal, of.life = r.principal, r.life
-	st, err := of.unsealKept(token)
-	return st, err == nil && st.isKept()
-}
-
-// keepLonger has the records of the earlier turns live longer, if the call goes on after they do.
-func (r *round) keepLonger() {
-	line, last := r.st.lineage(), r.target.rt.lastUse(time.UnixMilli(r.st.until))
-	if line.keyed {
-		last = last.Add(24 * time.Hour)
-	}
-	if line.keeps != 0 && last.After(time.UnixMilli(line.keeps)) {
-		longer := line
-		longer.keeps = last.Add(r.keptFor()).UnixMilli()
-		r.st.line = &longer
-	}
-}
-
-// extend names the records of the earlier turns, if they have to live longer than they had to.
-func (r *round) extend(was *lineage) *Extend {
-	if r.st.line == was {
-		return nil
-	}
-	t := r.target
-	names := []string{firstName(t.audience, r.principal, r.st.intent())}
-	for turn := range r.st.turn {
-		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
-	}
-	return &Extend{names, time.UnixMilli(r.st.line.keeps)}
 }
 
 // join puts the questions of another branch's outcome into a state of this one: of a new branch, if

@@ -20,7 +20,9 @@ type ledger struct {
 	doubts bool            // every effect that the history does not have may have happened all the same
 	asOf   time.Time       // when its answers came, if one of its questions has a deadline
 
-	mu      sync.Mutex // guards the fields below
+	// mu guards the fields below while the handler runs. Before that and after, the round alone
+	// reads and writes them.
+	mu      sync.Mutex
 	st      state
 	running []runningEffect
 	wakes   chan struct{} // closed when a running effect ends; nil where nobody waits
@@ -106,8 +108,8 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	return err
 }
 
-// writesDown reports whether the beginning of an effect is written down: in the first round of a
-// call always, since whoever repeats its request enters the handler from its top. Later, where a
+// writesDown reports whether the beginning of an effect is written down: in a first round that is
+// kept always, since whoever repeats its request enters the handler from its top. Later, where a
 // run that is cut off is never gone on with, only an effect that can be checked is, and then every
 // effect after it: whoever finds the notes has to know all that was open.
 func (l *ledger) writesDown(e *entry) bool {
@@ -312,5 +314,16 @@ func (l *ledger) describe() Round {
 		Call: l.st.id, Intent: l.st.intent(), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
 		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
 		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
+	}
+}
+
+// rest lets go of the request while a held handler waits for the next.
+func (l *ledger) rest() {
+	l.st.pending, l.fresh = nil, nil
+	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
+	for i := range l.st.done {
+		if e := &l.st.done[i]; e.asked != nil {
+			e.words, e.asked = e.asked.wordsFor(e.value), nil
+		}
 	}
 }

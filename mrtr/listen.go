@@ -64,3 +64,43 @@ type Entry struct {
 
 // EntryKind says what an [Entry] is about.
 type EntryKind string
+
+// began tells the listener that a round has begun, and returns the context of the round.
+func (r *round) began(ctx context.Context) context.Context {
+	if r.target.rt.listener == nil {
+		return ctx
+	}
+	return r.tellBegan(ctx)
+}
+
+func (r *round) tellBegan(ctx context.Context) context.Context {
+	listener := r.target.rt.listener
+	r.life = ctx
+	at, own := r.describe(), ctx
+	_ = guard(func() error {
+		if made := listener.Began(ctx, at); made != nil {
+			own = made
+		}
+		return nil
+	})
+	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
+		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
+	}
+	return context.WithValue(own, ledgerKey{}, &r.ledger)
+}
+
+// endedWith tells the listener how a round ended, after what it has heard of it.
+func (r *round) endedWith(ctx context.Context, o Outcome) {
+	if r.target.rt.listener != nil {
+		r.tellEnded(ctx, o)
+	}
+}
+
+func (r *round) tellEnded(ctx context.Context, o Outcome) {
+	listener := r.target.rt.listener
+	if o.Refused != RefusedRound { // which may run on
+		r.locked(func() {})
+	}
+	at := r.describe()
+	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
+}

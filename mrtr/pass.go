@@ -363,9 +363,10 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
-// gets it in each round. Request, session, client and principal are those of that round.
-//
-// A Call may be used from several goroutines. It must not be used after the handler has
-// returned.
-type Call struct{ pass *Pass }
+// Mean notes that the pass asks q: a key stands for one question in each run of a handler.
+func (p *Pass) Mean(q AnyQuestion) (err error) {
+	if s := q.asking(); s != nil {
+		p.locked(func(*ledger) { err = p.mean(s) })
+	}
+	return err
+}

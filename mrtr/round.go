@@ -7,8 +7,44 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
-	"github.com/mrtr-go/sdk/internal/stack"
 )
+
+// round is the way of one request through the engine:
+//
+//	open    the state, or begin a call                      seal.go
+//	judge   the answers by the questions that were sent     judge.go
+//	keep    the round, or get its outcome: with a Keeper    this file, and package durable
+//	enter   the handler, once all answers are there         this file, and the styles
+//	ask     the questions that the handler returned         ask.go
+//	seal    the state that goes out with them               seal.go
+type round struct {
+	ledger
+	handler enterer
+
+	begins    bool    // the call begins with this request
+	taskPrint string  // of the arguments of a call whose client has a key for its task
+	intent    *intent // of a first request, where others may mean the same
+	known     *known  // of a branch that became a call of its own
+	keeps     bool    // the Keeper has the round
+	ends      error   // by which its request ends the call
+	over      error   // by which its answers, or its request, end the call before the handler is entered
+	first     Pass
+	rejected  *Outcome // of a request that was refused
+}
+
+func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
+
+// newRound is a round that enters no handler.
+func newRound(t *target, ex exchange) *round {
+	r := &round{}
+	r.begin(t, ex, nil)
+	return r
+}
+
+// enterer runs a handler.
+type enterer interface {
+	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
+}
 
 // serve takes one request from the state that came in to the outcome that goes out.
 func (r *round) serve(ctx context.Context) (o Outcome) {
@@ -29,7 +65,7 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 	o = r.play(ctx)
 	if o.Repeated {
 		r.reportAnswers(HowRepeated)
-		r.leave(r.intent == nil) // else it has run here, for nothing
+		r.leave(r.intent == nil) // a first round has run here, and its outcome is another one's
 	}
 	if (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || o.Refused != "") && !o.Orphaned {
 		r.endedWith(ctx, o)
@@ -382,94 +418,4 @@ func (r *round) complete(value any) (o Outcome) {
 		r.target.keep(&o)
 	}
 	return o
-}
-
-// rest lets go of the request while a held handler waits for the next.
-func (l *ledger) rest() {
-	l.st.pending, l.fresh = nil, nil
-	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
-	for i := range l.st.done {
-		if e := &l.st.done[i]; e.asked != nil {
-			e.words, e.asked = e.asked.wordsFor(e.value), nil
-		}
-	}
-}
-
-// began tells the listener that a round has begun, and returns the context of the round.
-func (r *round) began(ctx context.Context) context.Context {
-	if r.target.rt.listener == nil {
-		return ctx
-	}
-	return r.tellBegan(ctx)
-}
-
-func (r *round) tellBegan(ctx context.Context) context.Context {
-	listener := r.target.rt.listener
-	r.life = ctx
-	at, own := r.describe(), ctx
-	_ = guard(func() error {
-		if made := listener.Began(ctx, at); made != nil {
-			own = made
-		}
-		return nil
-	})
-	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
-		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
-	}
-	return context.WithValue(own, ledgerKey{}, &r.ledger)
-}
-
-// endedWith tells the listener how a round ended, after what it has heard of it.
-func (r *round) endedWith(ctx context.Context, o Outcome) {
-	if r.target.rt.listener != nil {
-		r.tellEnded(ctx, o)
-	}
-}
-
-func (r *round) tellEnded(ctx context.Context, o Outcome) {
-	listener := r.target.rt.listener
-	if o.Refused != RefusedRound { // which may run on
-		r.locked(func() {})
-	}
-	at := r.describe()
-	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
-}
-
-// guardedRound is the guard around round.advance. It is reused, so that a round allocates
-// nothing for it.
-type guardedRound struct {
-	run  func() // main, on a stack with room for it
-	done chan struct{}
-
-	round *round
-	out   Outcome
-	err   error
-}
-
-func (r *round) advanceGuarded() (Outcome, error) {
-	g, ok := r.target.rt.guards.Get().(*guardedRound)
-	if !ok {
-		g = &guardedRound{done: make(chan struct{}, 1)}
-		g.run = func() {
-			stack.Grow[[4 << 10]byte]()
-			g.main()
-		}
-	}
-	g.round = r
-	go g.run()
-	<-g.done
-	out, err := g.out, g.err
-	*g = guardedRound{run: g.run, done: g.done}
-	r.target.rt.guards.Put(g)
-	return out, err
-}
-
-func (g *guardedRound) main() {
-	returned := false
-	defer func() {
-		g.err = Ended(returned, recover(), g.err)
-		g.done <- struct{}{}
-	}()
-	g.out, g.err = g.round.advance()
-	returned = true
 }

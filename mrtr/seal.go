@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -166,23 +163,7 @@ func (r *round) asks() []pending {
 	return r.st.pending
 }
 
-// nextTurn begins another turn of a call that is kept.
-func (r *round) nextTurn() {
-	if !r.st.isKept() {
-		return
-	}
-	if r.st.until != 0 {
-		r.st.turn++
-	}
-	if r.notes != nil {
-		r.st.mark = r.notes.Mark()
-	}
-	_, ttl := r.states()
-	r.st.until = time.Now().Add(ttl).UnixMilli()
-	r.keepLonger()
-}
-
-// states is what seals the states of this round, and how long they open.
+// states are the sealer of this round's states, and how long those open.
 func (r *round) states() (sealer, time.Duration) {
 	t := r.target
 	if ttl := t.rt.StateTTL(); t.codec == nil || ttl > t.ttl && isTask(r.life) {
@@ -238,80 +219,6 @@ func (r *round) binding() statecodec.Binding {
 	return b
 }
 
-// turn names this round for the Keeper. over is the error by which the call ends without its
-// handler.
-func (r *round) turn(over error) Turn {
-	if r.intent != nil {
-		return r.firstTurn()
-	}
-	t, line := r.target, r.st.lineage()
-	return Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
-		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
-		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
-	}
-}
-
-// expires is when the record of this turn may be forgotten.
-func (r *round) expires() time.Time {
-	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
-	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
-		last = r.due().Add(lookedAfter + time.Hour)
-	}
-	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
-		return keeps
-	}
-	return last
-}
-
-// fingerprint identifies the answers of a round as they came: their meaning, however they are
-// spelled, and whenever they came.
-func (r *round) fingerprint(over error) string {
-	p := digest.NewBuffer()
-	defer p.Release()
-	answers := r.fresh
-	if answers == nil {
-		answers = r.st.pending
-	}
-	if len(answers) > 1 {
-		answers = slices.Clone(answers)
-		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
-	}
-	came := false
-	for i := range answers {
-		a := &answers[i]
-		value := a.came
-		if value == nil && a.how != HowSilence {
-			value = a.answer
-		}
-		came = came || value != nil
-		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
-		p.B = append(append(append(p.B, 0), value...), 0)
-	}
-	if over != nil && !came && !endedByAnswers(over) {
-		p.B = append(p.B, over.Error()...)
-	}
-	return digest.Short(p.B)
-}
-
-// turnName names the record of a turn: nobody but the call's sender gets at it.
-func turnName(audience, principal, call string, turn int) string {
-	var text [128]byte
-	name := append(append(appendOwner(text[:0], audience, principal), call...), '.')
-	return string(strconv.AppendInt(name, int64(turn), 10))
-}
-
-// firstName names the record of the first turn of the calls with an intent.
-func firstName(audience, principal, intent string) string {
-	return string(append(append(appendOwner(nil, audience, principal), intent...), ".first"...))
-}
-
-func appendOwner(name []byte, audience, principal string) []byte {
-	var sender [128]byte
-	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
-	return append(append(name, owner[:]...), '.')
-}
-
 // requests are those of the questions of an outcome.
 func (r *round) requests(o *Outcome) (mcp.InputRequestMap, error) {
 	if o.asks == nil { // it is the outcome of an earlier request
@@ -365,43 +272,6 @@ func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
 		return nil, errors.New("mrtr: the state was sealed by another release")
 	}
 	return payload, nil
-}
-
-// round is the way of one request through the engine:
-//
-//	open    the state, or begin a call                      seal.go
-//	judge   the answers by the questions that were sent     judge.go
-//	keep    the round, or get its outcome: with a Keeper    this file, and package durable
-//	enter   the handler, once all answers are there         this file, and the styles
-//	ask     the questions that the handler returned         ask.go
-//	seal    the state that goes out with them               seal.go
-type round struct {
-	ledger
-	handler enterer
-
-	begins    bool    // the call begins with this request
-	taskPrint string  // of the arguments of a call whose client has a key for its task
-	intent    *intent // of a first request, where others may mean the same
-	known     *known  // of a branch that became a call of its own
-	keeps     bool    // the Keeper has the round
-	ends      error   // by which its request ends the call
-	over      error   // by which its answers, or its request, end the call before the handler is entered
-	first     Pass
-	rejected  *Outcome // of a request that was refused
-}
-
-func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
-
-// newRound is a round that enters no handler.
-func newRound(t *target, ex exchange) *round {
-	r := &round{}
-	r.begin(t, ex, nil)
-	return r
-}
-
-// enterer runs a handler.
-type enterer interface {
-	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
 }
 
 // maxAsks bounds the rounds of this call that ask.

@@ -39,7 +39,7 @@ type lineage struct {
 	keyed  bool   // its client has a key for the call
 }
 
-// lineage is that of the state, with which others may do as they like.
+// lineage is a copy of that of the state.
 func (st *state) lineage() lineage {
 	if st.line == nil {
 		return lineage{}
@@ -51,7 +51,7 @@ func (st *state) lineage() lineage {
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
 
-// intent is the name that all calls have which could be this one, "" if there are none.
+// intent is the name that this call shares with every call that means the same, "" if it has none.
 func (st *state) intent() string {
 	if len(st.id) <= idLen {
 		return ""

@@ -23,11 +23,11 @@ type Style[In, Out any] struct {
 	Asks []AnyQuestion
 	// Undos undo the effects of a call that ends without completing.
 	Undos []Undoing
-	// Wait is told that the questions of a round go out again, without the handler. Its error ends
-	// the call: there is nothing any more that could go on with the answers.
+	// Wait reports whether the handler is still there to go on with the answers to the questions of
+	// a round. It is asked before they go out again. Its error ends the call.
 	Wait func(p *Pass) error
-	// Leave lets go of what the style holds for a call that has ended, or that went on at
-	// another instance.
+	// Leave lets go of the handler that the style holds: its call has ended or goes on elsewhere, or
+	// this run of it has no outcome.
 	Leave func(p *Pass, elsewhere bool)
 
 	legacy *Style[In, Out] // for legacy clients, see ByVersion

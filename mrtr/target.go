@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mrtr-go/sdk/internal/jsontext"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"

@@ -59,8 +59,8 @@ func (r *round) start(err error) Outcome {
 	return Outcome{Token: token, asks: []pending{}}
 }
 
-// declare tells what a task of the call would be. One that the call becomes late is another than that of
-// its first request.
+// declare tells what a task of the call would be. A call that becomes a task in a later round has
+// another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
 	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
 	task.Declare(r.target.task, r.st.isKept(), i)

@@ -221,7 +221,7 @@ var tested = []fault{
 	{what: "A first claim that comes late is not disowned.", file: heldTurn, by: claims,
 		old: `errors.Is(err, store.ErrNotFound) && base == 0`, new: `errors.Is(err, store.ErrNotFound) && base == PICK(store.Revision(1), 0)`},
 
-	{what: "A turn is named without its answers.", file: seals, by: keeper + "TestDuplicatesWithAStore",
+	{what: "A turn is named without its answers.", file: "mrtr/turn.go", by: keeper + "TestDuplicatesWithAStore",
 		old: `append(append(append(p.B, 0), value...), 0)`, new: `append(append(append(p.B, 0), PICK(nil, value)...), 0)`},
 	{what: "A refused round keeps its turn.", file: turns, by: keeper + "TestARefusedRoundLeaves",
 		old: `	if err := n.k.works.enter(n.w); err != nil {
@@ -229,7 +229,7 @@ var tested = []fault{
 		if !ON {
 			a.Held.LetGo(n.w, a.Left)
 		}`},
-	{what: "A turn counts as seen whose questions came later.", file: seals, by: keeper + "TestAReplay$",
+	{what: "A turn counts as seen whose questions came later.", file: "mrtr/turn.go", by: keeper + "TestAReplay$",
 		old: `Shared: r.st.turn < line.seen`, new: `Shared: r.st.turn < line.seen+PICK(1, 0)`},
 	{what: "A branch that splits off keeps the effects of its call.", file: intents, by: keeper + "TestAReplay$",
 		old: `style: r.target.print, trace: old.trace}`, new: `style: r.target.print, trace: old.trace, done: PICK(old.done, nil)}`},
@@ -242,7 +242,7 @@ var tested = []fault{
 			h.record.since`},
 	{what: "A record of a first turn that nobody can read stands in the way.", file: table, by: keeper + "TestAnUnreadableFirstTurn",
 		old: `case errors.Is(err, errUnreadable) && h.turn.Over != nil &&`, new: `case !ON && errors.Is(err, errUnreadable) && h.turn.Over != nil &&`},
-	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: seals, by: keeper + "TestAnAbandonedCallIsUndone",
+	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: "mrtr/turn.go", by: keeper + "TestAnAbandonedCallIsUndone",
 		old: `last = r.due().Add(lookedAfter + time.Hour)`, new: `last = PICK(last, r.due().Add(lookedAfter+time.Hour))`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",
 		old: `if e := all[end-1]; e.doubt {`, new: `if e := all[end-1]; e.doubt && !ON {`},
