@@ -120,7 +120,7 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 			return nil, nil
 		}
 	}
-	if !m.ledger.admit(key, principal, rec.Expires) {
+	if !m.ledger.admit(key.Name, principal, rec.Expires) {
 		return nil, nil
 	}
 	if rec.Call = intent.Call; intent.Keyed() {
@@ -134,13 +134,13 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 		err = m.readable(ctx, key)
 	}
 	if err != nil {
-		m.ledger.leave(key)
+		m.ledger.leave(key.Name)
 		return nil, nil
 	}
 	shown := rec.show(id, m.o.PollInterval)
 	shown.ResultType = "task"
 	if !m.start(key, rec, at, w, running) {
-		m.ledger.leave(key)
+		m.ledger.leave(key.Name)
 		return nil, nil
 	}
 	return shown, nil

@@ -1,7 +1,7 @@
 package tasks
 
 import (
-	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -10,11 +10,13 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// ended are the tasks that ended here and whose results are kept. Beyond a bound the oldest results of
+// ended are the tasks that ended here and whose results are kept. Beyond a bound the largest results of
 // a caller give way, so that nobody fills the store for the others.
 type ended struct {
 	mu sync.Mutex
 	of map[string]*results // by principal
+	// crowd is how many principals make it worth looking for those whose results have all expired.
+	crowd int
 }
 
 type results struct {
@@ -44,9 +46,12 @@ func (r *record) weight() int { return perEnded + 2*len(r.Result) + 2*len(r.Erro
 func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forgetExpired()
 	if e.of == nil {
 		e.of = map[string]*results{}
+	}
+	if len(e.of) >= e.crowd {
+		e.forgetExpired()
+		e.crowd = max(2*len(e.of), 64)
 	}
 	of, most := e.of[principal], maxResults
 	if of == nil {
@@ -56,9 +61,10 @@ func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ str
 	if principal == "" {
 		most = maxUnknown
 	}
+	of.forgetExpired(time.Now())
 	of.oldest, of.bytes = append(of.oldest, one), of.bytes+one.bytes
 	for of.bytes > most && len(of.oldest) > 1 {
-		giveWay = append(giveWay, of.take())
+		giveWay = append(giveWay, of.take(of.largest()))
 	}
 	return giveWay, principal
 }
@@ -67,18 +73,33 @@ func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ str
 func (e *ended) forgetExpired() {
 	now := time.Now()
 	for principal, of := range e.of {
-		for len(of.oldest) > 0 && now.After(of.oldest[0].expires) {
-			of.take()
-		}
+		of.forgetExpired(now)
 		if len(of.oldest) == 0 {
 			delete(e.of, principal)
 		}
 	}
 }
 
-func (r *results) take() endedTask {
-	one := r.oldest[0]
-	r.oldest, r.bytes = r.oldest[1:], r.bytes-one.bytes
+func (r *results) forgetExpired(now time.Time) {
+	for len(r.oldest) > 0 && now.After(r.oldest[0].expires) {
+		r.take(0)
+	}
+}
+
+// largest finds the oldest of those with the largest result: who fills the store gives way, and
+// not who has little in it.
+func (r *results) largest() (at int) {
+	for i, one := range r.oldest {
+		if one.bytes > r.oldest[at].bytes {
+			at = i
+		}
+	}
+	return at
+}
+
+func (r *results) take(at int) endedTask {
+	one := r.oldest[at]
+	r.oldest, r.bytes = slices.Delete(r.oldest, at, at+1), r.bytes-one.bytes
 	return one
 }
 
@@ -86,9 +107,9 @@ func (r *results) take() endedTask {
 func (m *Manager) giveWay(tasks []endedTask, principal string) {
 	for _, one := range tasks {
 		if rt := m.o.Runtime; rt != nil && durable.Of(rt) != nil && one.call != "" {
-			_, _ = rt.Erase(context.Background(), principal, one.call)
+			_, _ = rt.Erase(m.ctx, principal, one.call)
 		} else {
-			_, _ = m.erase(context.Background(), strings.TrimPrefix(one.key.Name, recordName("")))
+			_, _ = m.erase(m.ctx, strings.TrimPrefix(one.key.Name, recordName("")))
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (m *Manager) erase(ctx context.Context, name string) (erased bool, err erro
 		}
 		r.erase()
 		if _, err = m.save(ctx, key, r, at); !errors.Is(err, store.ErrConflict) {
-			m.ledger.leave(key)
+			m.ledger.leave(key.Name)
 			m.waits.drop(key)
 			return err == nil, err
 		}

@@ -74,6 +74,27 @@ func TestATaskOutlivesItsStoresIncarnation(t *testing.T) {
 	require.Positive(t, ends["unknown"])
 }
 
+// Whoever listens to a task hears of its end, and the task is counted out.
+func TestATaskIsToldInTheNextIncarnation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records, keys, did := storetest.NewFailingOver(), []statecodec.Key{statecodec.GenerateKey()}, &ledger{}
+		here := newSite(t, setting{style: "journal", policy: atOnce, did: did, keys: keys, records: records})
+		c := connect(t, here.server)
+		id := c.call().TaskID
+		require.Equal(t, "input_required", c.settle(id).Status)
+		var told []string
+		listening := &ear{ids: []string{id}, read: func(state string) { told = append(told, state) }}
+		over := listening.listens(t, here)
+		synctest.Wait()
+		records.FailOver(records.Writes())
+		playOn(t, c, id)
+		<-over
+		require.Equal(t, "completed ", told[len(told)-1], "%q", told)
+		require.Zero(t, here.manager.Stats().Open)
+		require.Empty(t, here.manager.Waiting())
+	})
+}
+
 // playOn answers all that a task asks, until it has ended: as completed, unknown, or with another text.
 func playOn(t *testing.T, c client, id string) string {
 	for range 240 {

@@ -3,8 +3,6 @@ package tasks
 import (
 	"sync"
 	"time"
-
-	"github.com/mrtr-go/sdk/store"
 )
 
 // ledger counts the tasks that this instance has created and that have not ended, as far as
@@ -13,8 +11,8 @@ type ledger struct {
 	max, maxPrincipal int
 
 	mu    sync.Mutex
-	tasks map[store.Key]entry
-	of    map[string]int // by principal, "" for all that are not known
+	tasks map[string]entry // by the name of the record, in whichever incarnation of the store
+	of    map[string]int   // by principal, "" for all that are not known
 }
 
 type entry struct {
@@ -24,10 +22,10 @@ type entry struct {
 
 // admit counts in a task, unless there are too many. The callers without a principal share
 // three quarters of all places.
-func (l *ledger) admit(key store.Key, principal string, expires time.Time) bool {
+func (l *ledger) admit(name, principal string, expires time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.tasks[key]; known { // an earlier call has the same key
+	if _, known := l.tasks[name]; known { // an earlier call has the same key
 		return true
 	}
 	most := l.maxPrincipal
@@ -41,9 +39,9 @@ func (l *ledger) admit(key store.Key, principal string, expires time.Time) bool 
 		return false
 	}
 	if l.tasks == nil {
-		l.tasks, l.of = map[store.Key]entry{}, map[string]int{}
+		l.tasks, l.of = map[string]entry{}, map[string]int{}
 	}
-	l.tasks[key] = entry{principal, expires}
+	l.tasks[name] = entry{principal, expires}
 	l.of[principal]++
 	return true
 }
@@ -57,28 +55,28 @@ func (l *ledger) open() int {
 }
 
 // leave counts out a task that has ended, if it was counted in.
-func (l *ledger) leave(key store.Key) {
+func (l *ledger) leave(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.remove(key)
+	l.remove(name)
 }
 
 // forgetExpired counts out those that have expired. The caller holds l.mu.
 func (l *ledger) forgetExpired() {
 	now := time.Now()
-	for key, e := range l.tasks {
+	for name, e := range l.tasks {
 		if now.After(e.expires) {
-			l.remove(key)
+			l.remove(name)
 		}
 	}
 }
 
-func (l *ledger) remove(key store.Key) {
-	e, counted := l.tasks[key]
+func (l *ledger) remove(name string) {
+	e, counted := l.tasks[name]
 	if !counted {
 		return
 	}
-	delete(l.tasks, key)
+	delete(l.tasks, name)
 	if l.of[e.principal]--; l.of[e.principal] == 0 {
 		delete(l.of, e.principal)
 	}

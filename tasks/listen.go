@@ -31,7 +31,7 @@ type listener struct {
 	way       *way
 	id        any // of the subscription, once it is acknowledged
 	tasks     map[store.Key]string
-	places    []store.Key
+	places    []string
 
 	ctx  context.Context // ends with the subscription
 	stop context.CancelFunc
@@ -112,7 +112,7 @@ func (l *listener) accept() (ids []string) {
 		if _, twice := l.tasks[key]; err != nil || twice {
 			continue
 		}
-		place := store.Key{Epoch: newHolder(), Name: key.Name}
+		place := newHolder() + key.Name
 		if !l.m.listening.admit(place, l.principal, time.Now().Add(l.m.o.TTL)) {
 			continue
 		}
@@ -125,11 +125,18 @@ func (l *listener) accept() (ids []string) {
 func (l *listener) follow(key store.Key, id string) {
 	var told []byte
 	w := *l.way
-	if named, err := l.m.find(id, l.principal); err == nil {
-		w.moved = named != key
+	named, err := l.m.find(id, l.principal)
+	if err != nil {
+		return
 	}
 	for l.ctx.Err() == nil {
-		r, at, err := l.m.get(l.ctx, key, &w)
+		var r *record
+		var at store.Revision
+		err := l.m.found(l.ctx, named, &w, func(now store.Key) (err error) {
+			key = now
+			r, at, err = l.m.get(l.ctx, now, &w)
+			return err
+		})
 		if store.IsVerdict(err) || errors.Is(err, errRecord) {
 			return
 		}

@@ -87,7 +87,7 @@ func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, stor
 		return nil, 0, err
 	}
 	if r.Status.terminal() {
-		m.ledger.leave(key)
+		m.ledger.leave(key.Name)
 	}
 	m.rescue(ctx, key, r, at, w)
 	return r, at, nil

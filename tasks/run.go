@@ -62,7 +62,7 @@ func (m *Manager) start(key store.Key, rec *record, at store.Revision, w *way, r
 		}
 		m.mu.Unlock()
 		if t.rec.Status.terminal() {
-			m.ledger.leave(key)
+			m.ledger.leave(key.Name)
 			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, t.rec.weight(), t.rec.Expires}))
 		}
 	}()

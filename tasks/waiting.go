@@ -36,8 +36,8 @@ func (m *Manager) Waiting() []Waiting {
 // waits are the tasks that asked here and have no answer that this instance knows of.
 type waits struct {
 	mu    sync.Mutex
-	of    map[store.Key]waitingTask
-	crowd int // as many make it worth looking for expired ones
+	of    map[string]waitingTask // by the name of the record
+	crowd int                    // as many make it worth looking for expired ones
 }
 
 type waitingTask struct {
@@ -61,9 +61,9 @@ func (w *waits) ask(key store.Key, r *record, over store.Revision) {
 		w.crowd = max(2*len(w.of), 64)
 	}
 	if w.of == nil {
-		w.of = map[store.Key]waitingTask{}
+		w.of = map[string]waitingTask{}
 	}
-	w.of[key] = waitingTask{tool: r.Name, since: r.Updated, expires: r.Expires, over: over}
+	w.of[key.Name] = waitingTask{tool: r.Name, since: r.Updated, expires: r.Expires, over: over}
 }
 
 // saw notes a record that came by.
@@ -73,8 +73,8 @@ func (w *waits) saw(key store.Key, r *record, at store.Revision) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if one, waits := w.of[key]; waits && at > one.over {
-		delete(w.of, key)
+	if one, waits := w.of[key.Name]; waits && at > one.over {
+		delete(w.of, key.Name)
 	}
 }
 
@@ -82,10 +82,10 @@ func (w *waits) saw(key store.Key, r *record, at store.Revision) {
 func (w *waits) drop(key store.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.of, key)
+	delete(w.of, key.Name)
 }
 
 // forgetExpired drops those that have expired. The caller holds w.mu.
 func (w *waits) forgetExpired(now time.Time) {
-	maps.DeleteFunc(w.of, func(_ store.Key, one waitingTask) bool { return now.After(one.expires) })
+	maps.DeleteFunc(w.of, func(_ string, one waitingTask) bool { return now.After(one.expires) })
 }

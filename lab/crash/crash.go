@@ -42,7 +42,7 @@ type Backend struct {
 	Fill func(t *testing.T, s *storetest.Subject) (drain func())
 	// Lacks names the outages that a subject cannot have, each with the reason.
 	Lacks map[string]string
-	// Outcomes plays what clients get by day too.
+	// Outcomes plays by day too what clients get, and what becomes of the calls that they leave.
 	Outcomes bool
 }
 
@@ -64,13 +64,13 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, freezes, (*cell).freeze)) })
 	t.Run("replays", b.runReplays)
 	t.Run("replayed kills", b.runReplayedKills)
-	t.Run("abandoned", b.runAbandoned)
-	t.Run("abandoned kills", b.runAbandonedKills)
 	t.Run("fleet", b.runFleets)
 	t.Run("tasks", b.runTasks)
 	t.Run("push", b.runPush)
 	if b.Outcomes || storm.Nightly(1, 0) == 1 {
 		t.Run("outcomes", func(t *testing.T) { checkDocs(t, b.outcomes(t)) })
+		t.Run("abandoned", b.runAbandoned) // which mostly waits
+		t.Run("abandoned kills", b.runAbandonedKills)
 	}
 	t.Run("outage", b.runOutages)
 	t.Run("schedules", storm.Schedules{Subject: b.Subject, Number: storm.Nightly(40, 10), AtOnce: 20, Lease: 400 * time.Millisecond}.Run)

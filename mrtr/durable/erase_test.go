@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -147,4 +148,52 @@ func TestEraseLearnsThatTheStoreWasWiped(t *testing.T) {
 	erased, err := late.Erase(t.Context(), call.Principal, call.Call)
 	require.NoError(t, err)
 	require.Equal(t, 2, erased)
+}
+
+// failing refuses to update one of the records.
+type failing struct {
+	kit.Shared
+	suffix string
+}
+
+func (f *failing) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if f.suffix != "" && strings.HasSuffix(key.Name, f.suffix) {
+		return 0, errors.New("away")
+	}
+	return f.Shared.Update(ctx, key, at, value, ttl)
+}
+
+// A call that has completed stays so when it is erased, also in part: nobody undoes it, and its
+// client's key begins no other one.
+func TestErasureOutlivesACall(t *testing.T) {
+	for _, suffix := range []string{"", ".0"} {
+		kit.InBubble(t, "fails at "+suffix, func(t *testing.T) {
+			did, seen := &kit.Deeds{}, &kit.Recorder{}
+			f := &failing{Shared: kit.Shared{Memory: store.NewMemory(nil)}}
+			rt := kit.TripRuntime(t, &mrtr.Options{
+				Durable:   durable.In(f, &durable.Options{LookEvery: 10 * time.Minute}),
+				Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
+				SameKey:   func(context.Context, mcp.Request) string { return "the key of this call" },
+				Listener:  observe.With(seen),
+			})
+			tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("seat"))
+				kit.Once(s, "hold", did.Do("held"))
+				kit.Ask(s, kit.Text("pay"))
+				kit.Once(s, "charge", did.Do("charged"))
+				return kit.Out{Plan: "done"}, nil
+			})["journal"].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return nil })), "")
+			pay := tool.Answer(tool.Begin(), "window")
+			require.Equal(t, kit.Reply{Plan: "done"}, tool.Answer(pay, "yes"))
+			f.suffix = suffix
+			_, err := rt.Erase(t.Context(), "anna", seen.Of(observe.QuestionsAsked)[0].Call)
+			require.Equal(t, suffix != "", err != nil, "%v", err)
+			f.suffix = ""
+			time.Sleep(3 * time.Hour)
+			require.Zero(t, did.Count("undone"))
+			again := tool.Begin()
+			require.Empty(t, again.Asks)
+			require.Equal(t, 1, did.Count("charged"))
+		})
+	}
 }

@@ -93,13 +93,13 @@ const lookAgain = 20
 // claim claims the turn, in whichever incarnation the store is.
 func (n *notes) claim(ctx context.Context) (claim.Answer, error) {
 	for {
-		if n.doubts {
+		if n.doubts || n.t.First != nil && n.k.records.hasMoved() {
 			if err := n.outlast(ctx); err != nil && !errors.Is(err, store.ErrForgotten) {
 				return claim.Answer{}, err
 			}
 		}
 		a, err := n.k.turns.Take(ctx, n.turn)
-		if !errors.Is(err, store.ErrForgotten) || n.t.First != nil { // which relies on nothing yet
+		if !errors.Is(err, store.ErrForgotten) || n.t.First != nil { // it begins again, in the present one
 			return a, err
 		}
 		follows, failed := n.k.follows(ctx, n.turn.Key.Epoch)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -162,6 +163,45 @@ func TestARoundOutlivesItsStoresIncarnation(t *testing.T) {
 			require.Equal(t, []string{"more"}, more.Asks)
 			require.Equal(t, more, other)
 			require.Equal(t, kit.Reply{Plan: "window paid"}, there.Answer(more, "no"))
+			require.Equal(t, 1, did.Count("paid"))
+		})
+	}
+}
+
+// A store fails over in the first round of a call, and loses its claim. The client sends the request
+// again to another instance, which lets the first one end.
+func TestAFirstRoundThatOutlivesItsClaim(t *testing.T) {
+	for _, key := range []string{"", "the key of this call"} {
+		kit.InBubble(t, "key "+key, func(t *testing.T) {
+			s := storetest.NewFailingOver()
+			var did kit.Deeds
+			body := kit.EveryStyle(func(st *kit.Stage, _ kit.In) (kit.Out, error) {
+				paid, err := mrtr.Once(st.Ctx, st.Call, "pay", func(context.Context, string) (string, error) {
+					if did.Count("failed over") == 0 {
+						did.Note("failed over")
+						s.FailOver(0)
+					}
+					time.Sleep(time.Minute)
+					did.Note("paid")
+					return "paid", nil
+				})
+				return kit.Out{Plan: paid}, err
+			})["journal"]
+			serve := func() *kit.Trip {
+				rt := kit.TripRuntime(t, &mrtr.Options{
+					Durable:   durable.In(s, nil),
+					Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
+					SameKey:   func(context.Context, mcp.Request) string { return key },
+				})
+				_, err := durable.Of(rt).Records().Epoch(t.Context()) // it has served others before
+				require.NoError(t, err)
+				return kit.NewTrip(rt, body, "")
+			}
+			here, there := serve(), serve()
+			own := kit.UnderWay(func() kit.Reply { return here.Begin() })
+			time.Sleep(time.Second)
+			there.Begin()
+			<-own
 			require.Equal(t, 1, did.Count("paid"))
 		})
 	}

@@ -339,4 +339,5 @@ type epoch struct {
 	mu    sync.Mutex
 	last  string    // guarded by mu
 	since time.Time // it is known; guarded by mu
+	moved bool      // another one was known before; guarded by mu
 }

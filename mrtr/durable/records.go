@@ -48,6 +48,7 @@ func (e *epoch) learn(now string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.last != now {
+		e.moved = e.last != ""
 		e.last, e.since = now, time.Now()
 	}
 	e.Store(&now)
@@ -58,6 +59,13 @@ func (r *Records) learnedAt() time.Time {
 	r.epoch.mu.Lock()
 	defer r.epoch.mu.Unlock()
 	return r.epoch.since
+}
+
+// hasMoved reports whether this instance has known another epoch before.
+func (r *Records) hasMoved() bool {
+	r.epoch.mu.Lock()
+	defer r.epoch.mu.Unlock()
+	return r.epoch.moved
 }
 
 // Forgotten notes that the store does not have the contents that somebody relies on. The epoch

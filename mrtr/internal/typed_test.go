@@ -225,6 +225,21 @@ func TestToolsAreDescribedAlike(t *testing.T) {
 	}
 }
 
+// A server may change what it lists: it is not what another one lists.
+func TestListedSchemasAreNotShared(t *testing.T) {
+	type in struct {
+		To string `json:"to"`
+	}
+	describe := func() *jsonschema.Schema {
+		described, _ := typed.Handler(&mcp.Tool{Name: "travel"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, in, error) {
+			return nil, in{}, nil
+		})
+		return described.InputSchema.(*jsonschema.Schema)
+	}
+	describe().Properties["to"].Enum = []any{"Lisbon"}
+	require.Empty(t, describe().Properties["to"].Enum)
+}
+
 // What is read from its bytes allocates less than what go-sdk reads, unless its schema refers
 // to definitions.
 func TestTheUsualIsReadFromItsBytes(t *testing.T) {

@@ -1,6 +1,7 @@
 package internal_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 )
 
@@ -84,8 +86,8 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 		call, first := s.Begin(id(n), nil, nil)
 		require.True(t, first)
 		require.True(t, call.Enter())
-		call.End([]byte(strings.Repeat("x", long)))
-		require.False(t, call.Leave(true))
+		call.End([]byte(strings.Repeat("x", long)), true)
+		require.Nil(t, call.Leave(true))
 	}
 	knows := func(n int) bool {
 		_, first := s.Begin(id(n), nil, nil)
@@ -107,4 +109,19 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 	answer, err := call.Await(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, string(answer), "was not kept")
+}
+
+// A call that was not begun is made when it arrives again.
+func TestACallThatWasNotBegunIsNotRepeated(t *testing.T) {
+	var s inflight.Repeats
+	id, err := jsonrpc.MakeID("1")
+	require.NoError(t, err)
+	for _, did := range []bool{false, true} {
+		call, first := s.Begin(id, nil, nil)
+		require.True(t, first)
+		require.Equal(t, did, inflight.Did(map[bool]error{false: callerror.NotBegun("again", "busy"), true: context.Canceled}[did]))
+		call.End([]byte("{}"), did)
+	}
+	_, first := s.Begin(id, nil, nil)
+	require.False(t, first)
 }

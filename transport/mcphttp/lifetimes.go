@@ -214,7 +214,8 @@ func (p *post) run(method string, handler func() (mcp.Result, error)) (result mc
 	err = errNoResult
 	defer func() {
 		body, _ := lean.Answer(p.call.ID, method, result, err, false) // without a body it is not kept
-		p.call.End(body)
+		var own *StatusError
+		p.call.End(body, inflight.Did(err) && !errors.As(err, &own))
 	}()
 	return handler()
 }

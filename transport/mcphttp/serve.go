@@ -193,7 +193,7 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 			}
 			if call != nil {
 				posted.call = call
-				over = func() bool { return call.Leave(true) && r.Context().Err() != nil }
+				over = func() bool { return call.Leave(true) != nil && r.Context().Err() != nil }
 			}
 			if err := h.sessions.enter(session, inflight.Principal(r), body.calls, posted); err != nil {
 				over()
@@ -212,11 +212,11 @@ func (h *Handler) serveLegacy(w http.ResponseWriter, r *http.Request, raw []byte
 // call and hangs up ends it.
 func serveRepeat(w *reply, r *http.Request, call *inflight.Repeat) {
 	answer, err := call.Await(r.Context())
-	left := call.Leave(false)
+	end := call.Leave(false)
 	if err == nil {
 		w.event(answer)
-	} else if left {
-		call.Cancel(context.Cause(r.Context()))
+	} else if end != nil {
+		end(context.Cause(r.Context()))
 	}
 }
 

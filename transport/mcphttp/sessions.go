@@ -230,7 +230,7 @@ func (s *sessions) repeats(id, principal string, body contents, raw []byte, p *p
 	if c == nil {
 		return nil, true // go-sdk refuses it
 	}
-	return c.repeats.Begin(body.calls[0], raw, p.cancel)
+	return c.repeats.Begin(body.calls[0], append([]byte(principal+"\x00"), raw...), p.cancel) // a session may have several users
 }
 
 // posts are those of a session whose handlers run, whether or not their clients wait.

@@ -2,6 +2,7 @@ package mcphttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -151,4 +152,39 @@ func TestARepeatIsAnsweredInTheSameWords(t *testing.T) {
 			require.Equal(t, n+1, runs, "%s %s", explanation, id)
 		}
 	}
+}
+
+// A session may have several users, and a call is its user's.
+func TestARepeatIsOfOneUser(t *testing.T) {
+	h := named(newHandler(t, rawServer(func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		who := "nobody"
+		if info := req.Extra.TokenInfo; info != nil {
+			who = info.UserID
+		}
+		return say("the account of " + who)
+	}), mcphttp.HandlerOptions{}, mcphttp.Limits{}))
+	session := open(t, h, "")
+	for _, who := range []string{"ann", "bob"} {
+		require.Contains(t, serve(h, legacyCall("7").in(session).as(who)).body, "the account of "+who)
+	}
+	require.Contains(t, serve(h, legacyCall("7").in(session)).body, "the account of nobody")
+}
+
+// A client that is told to log in sends the same call again.
+func TestARefusalIsNotRepeated(t *testing.T) {
+	server := rawServer(ran)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/call" && req.GetExtra().Header.Get("X-Scope") == "" {
+				return nil, &mcphttp.StatusError{Err: errors.New("insufficient_scope"), Status: http.StatusForbidden}
+			}
+			return next(ctx, method, req)
+		}
+	})
+	h := newHandler(t, server, mcphttp.HandlerOptions{}, mcphttp.Limits{})
+	session := open(t, h, "")
+	require.Equal(t, http.StatusForbidden, serve(h, legacyCall("7").in(session)).status)
+	again := serve(h, legacyCall("7").in(session).with("X-Scope: write"))
+	require.Equal(t, http.StatusOK, again.status)
+	require.Contains(t, again.body, `"result"`)
 }

@@ -183,7 +183,11 @@ func (h *Held) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.at, err = h.table.Store.Create(ctx, h.turn.Key, value, ttl)
+	if scheduler := h.table.Scheduler; scheduler != nil && h.record.status == done && !h.record.due.IsZero() {
+		h.at, err = scheduler.Schedule(ctx, h.turn.Key, 0, value, ttl, h.record.due)
+	} else {
+		h.at, err = h.table.Store.Create(ctx, h.turn.Key, value, ttl)
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -74,7 +75,18 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 	if err != nil {
 		panic(fmt.Errorf("AddTool %q: %w", t.Name, err))
 	}
-	return listed.(*mcp.ListToolsResult).Tools[0]
+	described := *listed.(*mcp.ListToolsResult).Tools[0]
+	described.InputSchema, described.OutputSchema = own(t.InputSchema, described.InputSchema), own(t.OutputSchema, described.OutputSchema)
+	return &described
+}
+
+// own is a copy of a schema that tools of one type have in common, since a middleware may change
+// what a server lists.
+func own(given, listed any) any {
+	if schema, ok := listed.(*jsonschema.Schema); ok && given == nil {
+		return schema.CloneSchemas()
+	}
+	return listed
 }
 
 // call has go-sdk read the arguments, call the handler unless it is done, and write the

@@ -199,8 +199,12 @@ func (c *Calls) Settle(msg jsonrpc.Message) (times int, awaited bool) {
 		return 1, false
 	}
 	if call.kept != nil {
-		text, _ := jsonrpc.EncodeMessage(msg) // without a text it is not kept
-		call.kept.End(text)
+		answer := msg.(*jsonrpc.Response)
+		var text []byte // without one it is not kept
+		if len(answer.Result) <= mostOfAnswers {
+			text, _ = jsonrpc.EncodeMessage(answer)
+		}
+		call.kept.End(text, Did(answer.Error))
 	}
 	delete(c.owed, id)
 	c.Load.Leave(c.Who, 1)

@@ -3,11 +3,14 @@ package inflight
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // In a legacy session the id of a request is the key of its call: a request that arrives twice, as a
@@ -34,16 +37,16 @@ type Repeats struct {
 
 // Repeat is a call in flight, or one that was just answered.
 type Repeat struct {
-	ID     jsonrpc.ID
-	Cancel func(cause error) // ends the call when nobody waits for it; nil where that cannot be
+	ID jsonrpc.ID
 
 	of   *Repeats
 	body [sha256.Size]byte
 	done chan struct{} // closed when the call is answered, or was not begun
 
 	// All guarded by mu of Repeats.
-	waiting int  // requests, the first one included
-	began   bool // its handler
+	cancel  func(cause error) // ends the call; nil where that cannot be, and when it has ended
+	waiting int               // requests, the first one included
+	began   bool              // its handler
 	ended   time.Time
 	answer  []byte // as JSON-RPC; nil if it is not kept
 }
@@ -68,7 +71,7 @@ func (s *Repeats) Begin(id jsonrpc.ID, body []byte, cancel func(cause error)) (c
 	if s.calls == nil {
 		s.calls = map[jsonrpc.ID]*Repeat{}
 	}
-	call = &Repeat{ID: id, Cancel: cancel, of: s, body: sum, done: make(chan struct{}), waiting: 1}
+	call = &Repeat{ID: id, cancel: cancel, of: s, body: sum, done: make(chan struct{}), waiting: 1}
 	s.calls[id] = call
 	return call, true
 }
@@ -116,8 +119,9 @@ func (c *Repeat) Enter() bool {
 	return c.began
 }
 
-// End keeps the answer, if it is short enough.
-func (c *Repeat) End(answer []byte) {
+// End keeps the answer, if it is short enough. That of a call that did nothing is for those who
+// wait already: it tells the client to send the request again, perhaps with another token.
+func (c *Repeat) End(answer []byte, did bool) {
 	if c == nil {
 		return
 	}
@@ -131,15 +135,20 @@ func (c *Repeat) End(answer []byte) {
 	if len(answer) <= mostOfAnswers {
 		c.answer = answer
 	}
+	c.cancel = nil // it holds the whole result
 	close(c.done)
+	if !did {
+		s.drop(c)
+		return
+	}
 	s.answered = append(s.answered, c)
 	s.bytes += len(c.answer)
 	s.forget()
 }
 
-// Leave notes that a request has returned, and reports whether the call runs on and nobody waits for
-// it. If that was the first request and the handler did not begin, it never will.
-func (c *Repeat) Leave(first bool) (left bool) {
+// Leave notes that a request has returned. If the call runs on and nobody waits for it any more, that
+// returns what ends it. If it was the first request and the handler did not begin, it never will.
+func (c *Repeat) Leave(first bool) (end func(cause error)) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	c.waiting--
@@ -149,7 +158,16 @@ func (c *Repeat) Leave(first bool) (left bool) {
 		c.answer, _ = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.ID, Error: ErrNotRun})
 		close(c.done)
 	}
-	return c.waiting == 0 && c.ended.IsZero()
+	if c.waiting > 0 {
+		return nil
+	}
+	return c.cancel
+}
+
+// Did reports whether a call that ended with an error may have done anything.
+func Did(err error) bool {
+	var refused *jsonrpc.Error
+	return !errors.As(err, &refused) || refused.Code != callerror.CodeNotBegun
 }
 
 // ErrNotRun answers a call that was refused when it came first.

@@ -1,0 +1,177 @@
+package mrtr
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+)
+
+// A turn is a round as the Keeper knows it: under a name, with the answers that it was asked with,
+// and for a time.
+
+// turn names this round for the Keeper. over is the error by which the call ends without its
+// handler.
+func (r *round) turn(over error) Turn {
+	if r.intent != nil {
+		return r.firstTurn()
+	}
+	t, line := r.target, r.st.lineage()
+	return Turn{
+		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
+		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
+		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
+	}
+}
+
+// expires is when the record of this turn may be forgotten.
+func (r *round) expires() time.Time {
+	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
+	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
+		last = r.due().Add(lookedAfter + time.Hour)
+	}
+	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
+		return keeps
+	}
+	return last
+}
+
+// fingerprint identifies the answers of a round as they came: their meaning, however they are
+// spelled, and whenever they came.
+func (r *round) fingerprint(over error) string {
+	p := digest.NewBuffer()
+	defer p.Release()
+	answers := r.fresh
+	if answers == nil {
+		answers = r.st.pending
+	}
+	if len(answers) > 1 {
+		answers = slices.Clone(answers)
+		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
+	}
+	came := false
+	for i := range answers {
+		a := &answers[i]
+		value := a.came
+		if value == nil && a.how != HowSilence {
+			value = a.answer
+		}
+		came = came || value != nil
+		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
+		p.B = append(append(append(p.B, 0), value...), 0)
+	}
+	if over != nil && !came && !endedByAnswers(over) {
+		p.B = append(p.B, over.Error()...)
+	}
+	return digest.Short(p.B)
+}
+
+// nextTurn begins another turn of a call that is kept.
+func (r *round) nextTurn() {
+	if !r.st.isKept() {
+		return
+	}
+	if r.st.until != 0 {
+		r.st.turn++
+	}
+	if r.notes != nil {
+		r.st.mark = r.notes.Mark()
+	}
+	_, ttl := r.states()
+	r.st.until = time.Now().Add(ttl).UnixMilli()
+	r.keepLonger()
+}
+
+// firstTurn names the turn with which the call begins.
+func (r *round) firstTurn() Turn {
+	t := r.target
+	_, ttl := r.states()
+	expires := t.rt.lastUse(time.Now().Add(ttl)).Add(r.keptFor())
+	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
+	return Turn{
+		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
+		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
+		First: &First{
+			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
+			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
+		},
+	}
+}
+
+// first is a handler in the first round of a call. Whoever repeats the request enters it from its
+// top, so a run that was cut off can be gone on with in every style.
+type first struct{ *target }
+
+func (first) Goes([]byte) bool { return true }
+
+// next implements [First].
+func (r *round) next(outcome []byte) (n Next, ok bool) {
+	st, ok := r.stateOf(outcome)
+	if !ok {
+		return n, false
+	}
+	until := time.UnixMilli(st.until)
+	return Next{
+		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
+	}, true
+}
+
+// isHeld implements [First].
+func (r *round) isHeld(outcome []byte) bool {
+	of := newRound(r.target, r.ex)
+	var ok bool
+	of.st, ok = r.stateOf(outcome)
+	return ok && of.wait() == nil
+}
+
+// stateOf is the state in which an outcome leaves its call, if that goes on.
+func (r *round) stateOf(outcome []byte) (st state, ok bool) {
+	o, format := jsontext.Open(outcome, "v")
+	token := o.Text("token")
+	if format != recordFormat || token == "" {
+		return st, false
+	}
+	of := newRound(r.target, r.ex)
+	of.principal, of.life = r.principal, r.life
+	st, err := of.unsealKept(token)
+	return st, err == nil && st.isKept()
+}
+
+// keptFor is how long the records of a call live beyond its states: long enough that those of the
+// turns before need not be written again while a user takes no longer than a state opens, and that
+// the end of a call with a key is remembered for a day.
+func (r *round) keptFor() time.Duration {
+	if r.st.lineage().keyed {
+		return 48 * time.Hour
+	}
+	_, ttl := r.states()
+	return ttl
+}
+
+// keepLonger has the records of the earlier turns live longer, if the call goes on after they do.
+func (r *round) keepLonger() {
+	line, last := r.st.lineage(), r.target.rt.lastUse(time.UnixMilli(r.st.until))
+	if line.keyed {
+		last = last.Add(24 * time.Hour)
+	}
+	if line.keeps != 0 && last.After(time.UnixMilli(line.keeps)) {
+		longer := line
+		longer.keeps = last.Add(r.keptFor()).UnixMilli()
+		r.st.line = &longer
+	}
+}
+
+// extend names the records of the earlier turns, if they have to live longer than they had to.
+func (r *round) extend(was *lineage) *Extend {
+	if r.st.line == was {
+		return nil
+	}
+	t := r.target
+	names := []string{firstName(t.audience, r.principal, r.st.intent())}
+	for turn := range r.st.turn {
+		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
+	}
+	return &Extend{names, time.UnixMilli(r.st.line.keeps)}
+}
