@@ -70,7 +70,7 @@ var importStair = []struct {
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
 	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
-	{"mrtr/internal/typed", []string{gosdk, segmentio, "internal/stack", "internal/jsontext", "internal/shape"}, "a typed tool needs no engine"},
+	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext", "internal/shape"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest"}, "a style needs the engine alone"},
