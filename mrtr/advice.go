@@ -117,13 +117,6 @@ func were(keys []string, done string) string {
 	return strings.Join(quoted, ", ") + " were " + done
 }
 
-// The effects that an error can report.
-const (
-	effectApplied = "applied"
-	effectUnknown = "unknown"
-	effectUndone  = "undone"
-)
-
 // report adds the effects of a history to the error that ends its call, so that nobody makes
 // the call again blindly.
 func (h history) report(err error) error {

@@ -301,3 +301,10 @@ func Stop[Out any](out Out) error { return &stopped{out} }
 type stopped struct{ out any }
 
 func (s *stopped) Error() string { return fmt.Sprintf("mrtr: stopped with %v", s.out) }
+
+// The effects that an error can report.
+const (
+	effectApplied = "applied"
+	effectUnknown = "unknown"
+	effectUndone  = "undone"
+)

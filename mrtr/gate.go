@@ -248,3 +248,18 @@ func (t *target) forToolsAlone() {
 		panic(misuse("HandlerOptions.Task is set, and only a call of a tool can become a task"))
 	}
 }
+
+// SamePolicy decides which first requests mean one call. It needs a [Keeper].
+type SamePolicy int
+
+const (
+	// SameInherit takes the runtime's policy, which is SameWaiting unless set.
+	SameInherit SamePolicy = iota
+	// SameNone makes each first request a call of its own, whatever key it has.
+	SameNone
+	// SameWaiting makes equal first requests of one known caller one call, while that waits for
+	// its first answer. One that comes later catches up with the call by the same answers. A
+	// caller is known by the principal. Without one, all who are not connected by HTTP, over stdio
+	// or in memory, are one caller: a client that starts again goes on with its calls.
+	SameWaiting
+)

@@ -22,21 +22,6 @@ import (
 // So a client may play the whole call again from its first request, as agents do that resume from
 // their top, and two users in two windows have two calls.
 
-// SamePolicy decides which first requests mean one call. It needs a [Keeper].
-type SamePolicy int
-
-const (
-	// SameInherit takes the runtime's policy, which is SameWaiting unless set.
-	SameInherit SamePolicy = iota
-	// SameNone makes each first request a call of its own, whatever key it has.
-	SameNone
-	// SameWaiting makes equal first requests of one known caller one call, while that waits for
-	// its first answer. One that comes later catches up with the call by the same answers. A
-	// caller is known by the principal. Without one, all who are not connected by HTTP, over stdio
-	// or in memory, are one caller: a client that starts again goes on with its calls.
-	SameWaiting
-)
-
 // minSecretKey is the shortest key of a caller whom nobody knows: the key is the only secret then.
 const minSecretKey = 16
 
@@ -82,9 +67,6 @@ type intent struct {
 	alone  bool // no other request has it
 	untold bool // the listener does not know how the round ended
 }
-
-// intentLen is the length of the name of an intent, with which the id of its call begins.
-const intentLen = 22
 
 // mean finds out what a first request means, if others may mean the same.
 func (r *round) mean(ctx context.Context) error {

@@ -1,7 +1,6 @@
 package mrtr
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -39,11 +38,6 @@ func newRound(t *target, ex exchange) *round {
 	r := &round{}
 	r.begin(t, ex, nil)
 	return r
-}
-
-// enterer runs a handler.
-type enterer interface {
-	enter(ctx context.Context, p *Pass) (need *IncompleteResult, value any, err error)
 }
 
 // serve takes one request from the state that came in to the outcome that goes out.
@@ -365,57 +359,42 @@ func (r *round) cutShort(why string) Outcome {
 	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }
 
-// advance enters the handler until it completes, or needs an answer that it does not have. It
-// enters again at once where nobody has to be asked: each question got its default, or is
-// lenient.
-func (r *round) advance() (Outcome, error) {
-	if r.st.round > 1 && !r.target.continues(r.st.style) {
-		return Outcome{}, r.target.difference(new(Pass).begin(&r.ledger))
+// began tells the listener that a round has begun, and returns the context of the round.
+func (r *round) began(ctx context.Context) context.Context {
+	if r.target.rt.listener == nil {
+		return ctx
 	}
-	limit := r.maxAsks()
-	r.locked(func() { r.entered = true })
-	p := &r.first
-	if p.at.Load() != nil { // it ran before
-		p = new(Pass)
-	}
-	p.begin(&r.ledger)
-	for range limit + 1 {
-		need, value, err := r.handler.enter(r.life, p)
-		p = p.current()
-		switch {
-		case p.mistake != nil:
-			return Outcome{}, p.mistake
-		case r.refused && (need != nil || err != nil):
-			return r.askAgain()
-		case err != nil:
-			return Outcome{}, err
-		}
-		if err := p.Unmet(); err != nil {
-			return Outcome{}, cmp.Or(r.misworded(need), err)
-		}
-		if need == nil {
-			for _, fn := range p.complete {
-				fn(r.life)
-			}
-			return r.complete(value), nil
-		}
-		settled, err := r.take(p, need)
-		if err != nil {
-			return Outcome{}, err
-		}
-		if !settled {
-			return r.suspend(true)
-		}
-		p = new(Pass).begin(&r.ledger)
-	}
-	return Outcome{}, tooManyRounds(limit)
+	return r.tellBegan(ctx)
 }
 
-// complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the
-// author's methods may panic.
-func (r *round) complete(value any) (o Outcome) {
-	if o.Value = value; r.keeps {
-		r.target.keep(&o)
+func (r *round) tellBegan(ctx context.Context) context.Context {
+	listener := r.target.rt.listener
+	r.life = ctx
+	at, own := r.describe(), ctx
+	_ = guard(func() error {
+		if made := listener.Began(ctx, at); made != nil {
+			own = made
+		}
+		return nil
+	})
+	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
+		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
 	}
-	return o
+	return context.WithValue(own, ledgerKey{}, &r.ledger)
+}
+
+// endedWith tells the listener how a round ended, after what it has heard of it.
+func (r *round) endedWith(ctx context.Context, o Outcome) {
+	if r.target.rt.listener != nil {
+		r.tellEnded(ctx, o)
+	}
+}
+
+func (r *round) tellEnded(ctx context.Context, o Outcome) {
+	listener := r.target.rt.listener
+	if o.Refused != RefusedRound { // which may run on
+		r.locked(func() {})
+	}
+	at := r.describe()
+	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
 }

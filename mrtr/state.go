@@ -51,6 +51,9 @@ func (st *state) lineage() lineage {
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
 
+// intentLen is the length of the name of an intent, with which the id of its call begins.
+const intentLen = 22
+
 // intent is the name that this call shares with every call that means the same, "" if it has none.
 func (st *state) intent() string {
 	if len(st.id) <= idLen {

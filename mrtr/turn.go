@@ -175,3 +175,22 @@ func (r *round) extend(was *lineage) *Extend {
 	}
 	return &Extend{names, time.UnixMilli(r.st.line.keeps)}
 }
+
+const (
+	// settled is added to the end of the states, after which every instance refuses them.
+	settled = 5 * time.Second
+	// lookedAfter is how long the instances may all be down.
+	lookedAfter = 24 * time.Hour
+)
+
+// due is when nobody can go on with the call any more.
+func (r *round) due() time.Time {
+	return time.UnixMilli(r.st.until).Add(2*r.target.rt.skew + settled)
+}
+
+// canUndo reports whether the call has effects whose undo is declared.
+func (r *round) canUndo() bool {
+	return slices.ContainsFunc(r.st.done, func(e entry) bool {
+		return e.mayStand() && slices.ContainsFunc(r.target.undos, func(u Undoing) bool { return u.key == shown(e.key) })
+	})
+}

@@ -173,26 +173,8 @@ func (p *Pass) Abandon(why error) {
 // effects with a declared undo, the outcome that asked is due then, and keeps the request that
 // asked: whichever instance finds it claims the turn that the user never took, and undoes them.
 
-const (
-	// settled is added to the end of the states, after which every instance refuses them.
-	settled = 5 * time.Second
-	// lookedAfter is how long the instances may all be down.
-	lookedAfter = 24 * time.Hour
-	// maxLookedAfter bounds the arguments that are kept with an outcome.
-	maxLookedAfter = 64 << 10
-)
-
-// due is when nobody can go on with the call any more.
-func (r *round) due() time.Time {
-	return time.UnixMilli(r.st.until).Add(2*r.target.rt.skew + settled)
-}
-
-// canUndo reports whether the call has effects whose undo is declared.
-func (r *round) canUndo() bool {
-	return slices.ContainsFunc(r.st.done, func(e entry) bool {
-		return e.mayStand() && slices.ContainsFunc(r.target.undos, func(u Undoing) bool { return u.key == shown(e.key) })
-	})
-}
+// maxLookedAfter bounds the arguments that are kept with an outcome.
+const maxLookedAfter = 64 << 10
 
 // lookAfter makes an outcome that asks due, if the call has effects to undo.
 func (r *round) lookAfter(o *Outcome) {
