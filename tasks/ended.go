@@ -20,8 +20,8 @@ type ended struct {
 }
 
 type results struct {
-	oldest []endedTask
-	bytes  int
+	tasks []endedTask // as they ended
+	bytes int
 }
 
 type endedTask struct {
@@ -62,8 +62,8 @@ func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ str
 		most = maxUnknown
 	}
 	of.forgetExpired(time.Now())
-	of.oldest, of.bytes = append(of.oldest, one), of.bytes+one.bytes
-	for of.bytes > most && len(of.oldest) > 1 {
+	of.tasks, of.bytes = append(of.tasks, one), of.bytes+one.bytes
+	for of.bytes > most && len(of.tasks) > 1 {
 		giveWay = append(giveWay, of.take(of.largest()))
 	}
 	return giveWay, principal
@@ -74,23 +74,23 @@ func (e *ended) forgetExpired() {
 	now := time.Now()
 	for principal, of := range e.of {
 		of.forgetExpired(now)
-		if len(of.oldest) == 0 {
+		if len(of.tasks) == 0 {
 			delete(e.of, principal)
 		}
 	}
 }
 
 func (r *results) forgetExpired(now time.Time) {
-	for len(r.oldest) > 0 && now.After(r.oldest[0].expires) {
+	for len(r.tasks) > 0 && now.After(r.tasks[0].expires) {
 		r.take(0)
 	}
 }
 
-// largest finds the oldest of those with the largest result: who fills the store gives way, and
-// not who has little in it.
+// largest finds the oldest of those with the largest result, but for the last one, which nobody can
+// have read yet: who fills the store gives way, and not who has little in it.
 func (r *results) largest() (at int) {
-	for i, one := range r.oldest {
-		if one.bytes > r.oldest[at].bytes {
+	for i, one := range r.tasks[:len(r.tasks)-1] {
+		if one.bytes > r.tasks[at].bytes {
 			at = i
 		}
 	}
@@ -98,8 +98,8 @@ func (r *results) largest() (at int) {
 }
 
 func (r *results) take(at int) endedTask {
-	one := r.oldest[at]
-	r.oldest, r.bytes = slices.Delete(r.oldest, at, at+1), r.bytes-one.bytes
+	one := r.tasks[at]
+	r.tasks, r.bytes = slices.Delete(r.tasks, at, at+1), r.bytes-one.bytes
 	return one
 }
 

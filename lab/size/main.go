@@ -40,7 +40,7 @@ var rooms = []room{
 	sized("store", 2850),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 665, 585},
-	{"tasks", 2480, 3450},
+	{"tasks", 2485, 3490},
 	{"serve", 515, 735},
 	{"relay", 250, 370},
 	{"transport", 6885, 5335},
@@ -57,11 +57,11 @@ var rooms = []room{
 
 // The tree as a whole.
 const (
-	code  = 77_745
-	tests = 60_505
-	files = 986
+	code  = 77_750
+	tests = 60_545
+	files = 987
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 624
+	filesOfRoot = 625
 )
 
 func main() {
