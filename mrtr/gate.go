@@ -54,7 +54,7 @@ const (
 	UnaskableDefaults
 )
 
-// inherit puts another policy in place of one that is zero, and refuses one that there is not.
+// inherit puts another policy in place of a zero one, and refuses an unknown one.
 func inherit[P ~int](policy *P, other, last P, option string) error {
 	if *policy < 0 || *policy > last {
 		return misuse("%s is not a policy: %d", option, *policy)

@@ -38,7 +38,7 @@ type Turn struct {
 	Within      time.Duration // that the round has
 	Cancel      bool          // the end of the request reaches the round also when it is kept
 	Noted       bool          // the round writes its effects down from the start
-	Since       time.Time     // when the answers came, where that decides about one of them
+	Since       time.Time     // when the answers came, if one of its questions has a deadline
 	Handler     Recorder
 	Branch      string // the states that came from one first request have the same
 	Shared      bool   // its questions had gone out when the branch began
@@ -51,7 +51,7 @@ type Turn struct {
 // its questions. The others join it, and get the questions.
 type First struct {
 	Call string // the id that its effects are under
-	// Keyed: the client has a key for the call, so every request with that is the one call, to
+	// Keyed: the client has a key for the call, so all requests with that key are one call, to
 	// its end and after. Its turn is claimed before it runs.
 	Keyed bool
 	// Next is the turn that goes on from an outcome of the call. It is false of an outcome with

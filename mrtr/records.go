@@ -64,8 +64,8 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 	return all
 }
 
-// An Eraser empties a record of a kind that a layer keeps for calls, and reports whether there was
-// anything to erase.
+// An Eraser empties one of the records that another package keeps for calls. It reports whether there
+// was anything to erase.
 type Eraser func(ctx context.Context, name string) (erased bool, err error)
 
 // ErasesTasks has Erase empty the records of tasks too, by the one who keeps them.

@@ -180,7 +180,7 @@ func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 			return o
 		}
 	}
-	if !errors.Is(given, errGivenUp) && !errors.Is(given, ErrElsewhere) { // the one has told, the other is no end
+	if !errors.Is(given, errGivenUp) && !errors.Is(given, ErrElsewhere) { // it has told already, and another request goes on
 		r.endedWith(ctx, o)
 	}
 	return o
@@ -290,7 +290,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
 }
 
-// wait has the style wait as long again, where the questions go out again.
+// wait has a held handler wait as long again. The error is for one that is gone.
 func (r *round) wait() error {
 	if r.target.wait == nil {
 		return nil

@@ -2,9 +2,9 @@ package mrtr
 
 import "context"
 
-// A Style is a handler, written in one of the ways to write one. [Add] registers it. The engine
-// enters it with a [Pass], and takes what it returns: questions, a result, or an error. To a
-// client all styles are the same.
+// A Style is a handler and how it is run. [Add] registers it. The engine enters it with a [Pass],
+// and takes what it returns: questions, a result, or an error. To a client all styles are the
+// same.
 type Style[In, Out any] struct {
 	// Enter runs the handler over the history of its call, from its beginning or from where it
 	// is held. Where it needs answers that are not there it returns questions.
@@ -23,8 +23,8 @@ type Style[In, Out any] struct {
 	Asks []AnyQuestion
 	// Undos undo the effects of a call that ends without completing.
 	Undos []Undoing
-	// Wait reports whether the handler is still there to go on with the answers to the questions of
-	// a round. It is asked before they go out again. Its error ends the call.
+	// Wait has a held handler wait as long again, before the questions of a round go out again. Its
+	// error says that the handler is gone, and ends the call.
 	Wait func(p *Pass) error
 	// Leave lets go of the handler that the style holds: its call has ended or goes on elsewhere, or
 	// this run of it has no outcome.

@@ -97,7 +97,7 @@ type target struct {
 	task        rendezvous.TaskPolicy
 	codec       sealer // nil for that of the runtime
 	ttl         time.Duration
-	served      atomic.Pointer[string] // the name that this was found to serve alone last, nil for a resource
+	served      atomic.Pointer[string] // the last name that this was found to serve alone, nil for a resource
 
 	print          string
 	goes           func(print string) bool
@@ -219,7 +219,7 @@ func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
 
-// Goes implements [Recorder]: somebody goes on with the handler, or to undo its effects.
+// Goes implements [Recorder]: a turn that was cut off is run again, or its effects are undone.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
 // Write implements [Recorder].
