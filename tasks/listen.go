@@ -124,7 +124,6 @@ func (l *listener) accept() (ids []string) {
 // follow tells of one task until it ends.
 func (l *listener) follow(key store.Key, id string) {
 	var told []byte
-	w := *l.way
 	named, err := l.m.find(id, l.principal)
 	if err != nil {
 		return
@@ -132,6 +131,7 @@ func (l *listener) follow(key store.Key, id string) {
 	for l.ctx.Err() == nil {
 		var r *record
 		var at store.Revision
+		w := *l.way // whoever looks after the task later keeps it
 		err := l.m.found(l.ctx, named, &w, func(now store.Key) (err error) {
 			key = now
 			r, at, err = l.m.get(l.ctx, now, &w)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,14 +151,15 @@ func TestEraseLearnsThatTheStoreWasWiped(t *testing.T) {
 	require.Equal(t, 2, erased)
 }
 
-// failing refuses to update one of the records.
+// failing refuses to update one of the records for a while.
 type failing struct {
 	kit.Shared
 	suffix string
+	fails  atomic.Bool
 }
 
 func (f *failing) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if f.suffix != "" && strings.HasSuffix(key.Name, f.suffix) {
+	if f.fails.Load() && strings.HasSuffix(key.Name, f.suffix) {
 		return 0, errors.New("away")
 	}
 	return f.Shared.Update(ctx, key, at, value, ttl)
@@ -169,7 +171,7 @@ func TestErasureOutlivesACall(t *testing.T) {
 	for _, suffix := range []string{"", ".0"} {
 		kit.InBubble(t, "fails at "+suffix, func(t *testing.T) {
 			did, seen := &kit.Deeds{}, &kit.Recorder{}
-			f := &failing{Shared: kit.Shared{Memory: store.NewMemory(nil)}}
+			f := &failing{Shared: kit.Shared{Memory: store.NewMemory(nil)}, suffix: suffix}
 			rt := kit.TripRuntime(t, &mrtr.Options{
 				Durable:   durable.In(f, &durable.Options{LookEvery: 10 * time.Minute}),
 				Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
@@ -185,10 +187,10 @@ func TestErasureOutlivesACall(t *testing.T) {
 			})["journal"].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return nil })), "")
 			pay := tool.Answer(tool.Begin(), "window")
 			require.Equal(t, kit.Reply{Plan: "done"}, tool.Answer(pay, "yes"))
-			f.suffix = suffix
+			f.fails.Store(suffix != "")
 			_, err := rt.Erase(t.Context(), "anna", seen.Of(observe.QuestionsAsked)[0].Call)
 			require.Equal(t, suffix != "", err != nil, "%v", err)
-			f.suffix = ""
+			f.fails.Store(false)
 			time.Sleep(3 * time.Hour)
 			require.Zero(t, did.Count("undone"))
 			again := tool.Begin()
