@@ -27,8 +27,8 @@ func droppedGuarded(w *mrtrtest.World) *mcp.Server {
 	return server
 }
 
-// The guard does what the one by hand does, and does it at two instances and for a legacy client
-// too.
+// Both guards drop a database after a yes alone. The one with mrtr does so at two instances and for
+// a legacy client too.
 func TestAGuardOfOnesOwn(t *testing.T) {
 	for answer, want := range map[string]struct {
 		answer  mrtrtest.Answer

@@ -46,7 +46,7 @@ func NewTaskRound() *TaskRound {
 	return &TaskRound{declared: make(chan struct{}), detached: make(chan struct{})}
 }
 
-// Declare tells the policy of the round's handler, and what a task of its call would be. Kept rounds
+// Declare tells the policy of the round's handler, and the intent of its call. Kept rounds
 // that were cut off another instance can ask for.
 func (r *TaskRound) Declare(p TaskPolicy, kept bool, i Intent) {
 	r.declare.Do(func() {

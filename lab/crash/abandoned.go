@@ -17,8 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/options/replay"
 )
 
-// runAbandoned holds the contracts of calls that nobody comes back to, all at once: what they do is
-// wait.
+// runAbandoned holds the contracts of calls that nobody comes back to, all at once, since they
+// mostly wait.
 func (b *Backend) runAbandoned(t *testing.T) {
 	stores := b.pair(t)
 	require.NotEmpty(t, replay.Abandoned)
@@ -37,8 +37,8 @@ func (b *Backend) runAbandoned(t *testing.T) {
 }
 
 // runAbandonedKills kills the server of a call whose user never comes back: when it has asked, and at
-// each point of the turn that was answered. Another process undoes what was held, once, and never if
-// the call was completed.
+// each point of the turn that was answered. Another process undoes the hold, once, and never if the
+// call was completed.
 func (b *Backend) runAbandonedKills(t *testing.T) {
 	points := slices.Concat([]fleet.Point{fleet.AfterAsking}, fleet.Points)
 	var rows []fleet.Row
@@ -55,15 +55,9 @@ const forgets = 2 * time.Second
 
 func (c *cell) killAndLeave(ctx context.Context, point fleet.Point) string {
 	c.job.Holds, c.job.TTL = true, forgets
-	trapped := c.job
-	trapped.Point = point
-	first, next := fleet.StartServer(ctx, trapped), fleet.StartServer(ctx, c.job)
-	c.processes = []*fleet.Server{first, next}
-	a, err := c.whole(ctx, first)
-	if err == nil {
-		return c.notApplicable(a)
+	if _, alive := c.killed(ctx, point); alive != nil {
+		return c.notApplicable(*alive)
 	}
-	fault.Check(first.Died(err))
 	completed := point == fleet.AfterResult
 	happened := map[string]int{}
 	want, until := 1, time.Now().Add(20*forgets)

@@ -84,17 +84,27 @@ func (b *Backend) runReplayedKills(t *testing.T) {
 	}
 }
 
-func (c *cell) killAndPlayAgain(ctx context.Context, point fleet.Point) string {
+// killed plays a call at a server that is killed at a point, and returns another one. If the call does
+// not come to that point, alive is its end.
+func (c *cell) killed(ctx context.Context, point fleet.Point) (next *fleet.Server, alive *fleet.Answer) {
 	trapped := c.job
 	trapped.Point = point
 	first, next := fleet.StartServer(ctx, trapped), fleet.StartServer(ctx, c.job)
 	c.processes = []*fleet.Server{first, next}
 	a, err := c.whole(ctx, first)
 	if err == nil {
-		return c.notApplicable(a)
+		return next, &a
 	}
 	fault.Check(first.Died(err))
-	a = fault.Must(c.whole(ctx, next))
+	return next, nil
+}
+
+func (c *cell) killAndPlayAgain(ctx context.Context, point fleet.Point) string {
+	next, alive := c.killed(ctx, point)
+	if alive != nil {
+		return c.notApplicable(*alive)
+	}
+	a := fault.Must(c.whole(ctx, next))
 	happened := map[string]int{}
 	for _, line := range fault.Must(c.job.Ledger.Lines()) {
 		switch line[0] {

@@ -8,7 +8,7 @@ import (
 // Each of them has a branch of its own, which goes on with the call as far as that had come when the
 // branch began, or as the first to answer. Any other answer splits it off.
 
-// intent is what a first request means.
+// intent is the meaning of a first request.
 type intent struct {
 	user int
 	tool *tool

@@ -14,8 +14,8 @@ import (
 
 // A call belongs to the incarnation of the store in which it began, to its end. The mark in its states
 // names that, and how far the store had come. In a later incarnation of the same contents a record that
-// is found is what it was, and one that is missing, or was not finished, may have been another: a turn
-// that runs then has every effect in doubt.
+// is found can be trusted. One that is missing or unfinished cannot: the store may have lost a later one,
+// so a turn that runs then has every effect in doubt.
 
 // mark is that of an epoch in which the store has come so far.
 func mark(epoch string, reached store.Revision) string {

@@ -17,8 +17,9 @@ import (
 	"github.com/mrtr-go/sdk/store/storetest"
 )
 
-// A store fails over before a round of a call, in it or after it, and has lost some of what it said it
-// had. Whatever the record of the round was, its effect happens once, or nobody is told that it did not.
+// A store fails over before a round of a call, in it or after it, and has lost some writes that it
+// confirmed. Whatever the record of the round was, its effect happens once, or nobody is told that it
+// did not.
 func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
 	const ok, unknown = "ok", "unknown"
 	const before, after, kept, half = "before the round", "after it, which is lost", "after it", "after it, of which the claim is left"
@@ -86,8 +87,8 @@ func TestACallOutlivesItsStoresIncarnation(t *testing.T) {
 	}
 }
 
-// What a call did in earlier rounds stands in its state. Whether a round that was lost has undone it
-// nobody knows, so it is not undone again, and the client is told.
+// A state names the effects of earlier rounds. Nobody knows whether a round that was lost has undone
+// them, so they are not undone again, and the client is told.
 func TestNothingIsUndoneTwiceByTwoIncarnations(t *testing.T) {
 	for _, style := range []string{"native", "journal"} {
 		for _, fails := range []bool{false, true} {

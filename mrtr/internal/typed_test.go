@@ -225,7 +225,7 @@ func TestToolsAreDescribedAlike(t *testing.T) {
 	}
 }
 
-// A server may change what it lists: it is not what another one lists.
+// A server may change the schemas in its list, and changes no other server's.
 func TestListedSchemasAreNotShared(t *testing.T) {
 	type in struct {
 		To string `json:"to"`

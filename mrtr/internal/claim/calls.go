@@ -9,8 +9,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
-// A call is a chain of turns. What follows looks at one beyond the turn that a request asks for:
-// whether it goes on, and whether somebody has to look after it.
+// A call is a chain of turns. A request that asks for one of them may depend on a later one: whether
+// the call goes on, and whether somebody has to look after it.
 
 // Standing is how far a turn has come.
 type Standing int

@@ -113,8 +113,8 @@ type Turn struct {
 	// began.
 	Branch string
 	Shared bool
-	// Late tells that no user can ask for the turn any more. Whatever answers it was claimed with,
-	// it is this request's where its holder is dead. It does not wait for one that lives.
+	// Late tells that no user can ask for the turn any more. If its holder is dead the turn is this
+	// request's, with any answers that it was claimed with. It does not wait for a living one.
 	Late bool
 
 	// A first turn names the Call that it begins. It may be claimed when it is under way, with

@@ -81,7 +81,7 @@ func (s *stock[In, Out]) add(t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) *mcp.To
 }
 
 // own is a copy of a schema that tools of one type have in common, since a middleware may change
-// what a server lists.
+// the list of its server.
 func own(given, listed any) any {
 	if schema, ok := listed.(*jsonschema.Schema); ok && given == nil {
 		return schema.CloneSchemas()
