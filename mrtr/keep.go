@@ -279,11 +279,15 @@ func (s *services) of(key any, make func() Service) Service {
 	return s.byKey[key]
 }
 
-func (s *services) drain() []Service {
+// drain drains every service before anybody can see that the runtime drains.
+func (s *services) drain() (empty []<-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	return slices.Collect(maps.Values(s.byKey))
+	for _, service := range s.byKey {
+		empty = append(empty, service.Drain())
+	}
+	return empty
 }
 
 // close notes until when the runtime closes, unless that is known.

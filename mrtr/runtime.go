@@ -330,8 +330,8 @@ func (rt *Runtime) lastUse(until time.Time) time.Time { return until.Add(2*rt.Sk
 // the order.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
-	for _, s := range rt.services.drain() {
-		phases = append(phases, s.Drain)
+	for _, empty := range rt.services.drain() {
+		phases = append(phases, func() <-chan struct{} { return empty })
 	}
 	phases = append(phases, rt.door.close)
 	if rt.keeper != nil {

@@ -202,3 +202,31 @@ func TestDrainServesTheOtherStyles(t *testing.T) {
 		kit.Code(t, native.Begin().Err, -31001)
 	})
 }
+
+// neverEmpty is what a style keeps that never gets empty.
+type neverEmpty struct{ drains *int }
+
+func (n neverEmpty) Drain() <-chan struct{} { *n.drains++; return nil }
+
+func (neverEmpty) Close(time.Time) error { return nil }
+
+func (neverEmpty) Count(*mrtr.Stats, func(mrtr.Waiting, time.Time)) {}
+
+// No style takes in a call while another one is waited for.
+func TestDrainReachesEveryStyleAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var drains int
+		rt := kit.TripRuntime(t, nil)
+		kit.NewTrip(rt, mrtr.Style[kit.In, kit.Out]{Print: "keeps two", Enter: func(_ context.Context, p *mrtr.Pass, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
+			for key := range 2 {
+				p.Service(key, func(*mrtr.Runtime) mrtr.Service { return neverEmpty{&drains} })
+			}
+			return nil, kit.Out{}, nil
+		}}, "").Begin()
+		ctx, cancel := context.WithCancel(t.Context())
+		end := drained(ctx, rt)
+		require.Equal(t, 2, drains)
+		cancel()
+		require.ErrorIs(t, <-end, context.Canceled)
+	})
+}
