@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/plaintext"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -176,7 +177,7 @@ func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 }
 
 func checkQuestion(key, message string) error {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return err
 	}
 	if message == "" {
@@ -260,42 +261,11 @@ func (q Question[T]) Between(least, most int) Question[T] {
 	})
 }
 
-// CanAsk reports whether some question can have answers of this type. It is for styles that know
-// the types of their questions before the questions.
-func CanAsk(t reflect.Type, key string) bool {
-	for t.Kind() == reflect.Pointer { // of an optional question, and of the client's own answers
-		t = t.Elem()
-	}
-	if isReply(t) {
-		return CanAsk(t.Field(0).Type, key)
-	}
-	switch t {
-	case reflect.TypeFor[mcp.CreateMessageWithToolsResult](), reflect.TypeFor[mcp.ListRootsResult](), reflect.TypeFor[mcp.ElicitResult](), reflect.TypeFor[struct{}]():
-		return true
-	}
-	if t.Kind() == reflect.Map || form.Fillable(t) {
-		return true
-	}
-	_, err := answerTypes.Schema(t, key)
-	return err == nil
-}
-
-// IsYesOrNo reports whether answers of this type may be a person's consent.
-func IsYesOrNo(t reflect.Type) bool {
-	if isReply(t) {
-		t = t.Field(0).Type
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Kind() == reflect.Bool
-}
-
 // Sample asks the client's model for a message. The feature is deprecated
 // upstream and still legal; a client that did not declare it, or sampling with
 // tools where params name some, is refused.
 func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
 	}
 	if params == nil {
@@ -315,7 +285,7 @@ func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.
 // Roots asks for the client's roots. The feature is deprecated upstream and
 // still legal; a client that did not declare it is refused.
 func Roots(key string) Question[*mcp.ListRootsResult] {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return Question[*mcp.ListRootsResult]{err: err}
 	}
 	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -110,12 +111,8 @@ type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
 
-// Misuse is the error of a mistake in the code that uses a style.
-func Misuse(format string, args ...any) error { return misuse(format, args...) }
-
-// Diverge is the error of a handler that goes another way than in an earlier round. In a
-// style, [Pass.Diverge] also knows whether the handler was replaced.
-func Diverge(format string, args ...any) error {
+// diverge is the error of a handler that goes another way than in an earlier round.
+func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }
 
@@ -153,15 +150,6 @@ func limitExceeded(limit int, what string) error {
 
 // ReasonOf is the reason of the [Error] in a chain, "" without one.
 func ReasonOf(err error) Reason { return reasonOf(err) }
-
-// UnknownEffects are the effects in doubt that the [Error] in a chain names.
-func UnknownEffects(err error) []string {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Unknown
-	}
-	return nil
-}
 
 // reasonOf is the reason of the [Error] in a chain, "" without one.
 func reasonOf(err error) Reason {
@@ -242,54 +230,12 @@ func (e *refusal) ToolErrorType() string   { return e.kind }
 func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
-// KeptBack is the error with which a [Keeper] refuses a round that it does not run now. The client
-// gets the JSON-RPC error.
-func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
-	return &keptBack{wire, why, cause}
-}
-
-type keptBack struct {
-	wire  *jsonrpc.Error
-	why   string
-	cause error
-}
-
-func (k *keptBack) Error() string { return k.wire.Error() }
-
-func (k *keptBack) Unwrap() error { return k.wire }
-
-func (k *keptBack) RefusedBecause() string { return k.why }
-
-// causeOf is the cause of a keptBack, for the listener.
-func causeOf(err error) error {
-	var k *keptBack
-	if errors.As(err, &k) {
-		return k.cause
-	}
-	return nil
-}
-
 // asWire is an error as go-sdk knows it.
 func asWire(err error) error {
-	if k, ok := err.(*keptBack); ok {
-		return k.wire
+	if refused, ok := err.(*keep.Refusal); ok {
+		return refused.Wire
 	}
 	return err
-}
-
-// ClientLeft is the reason of a round that was not begun, and is nobody's fault.
-const ClientLeft = "its client has left"
-
-// whyRefused is the reason for the listener why a Keeper refused a round: that of its error.
-func whyRefused(ctx context.Context, err error) string {
-	var refused interface{ RefusedBecause() string }
-	switch {
-	case errors.As(err, &refused):
-		return refused.RefusedBecause()
-	case ctx.Err() != nil:
-		return ClientLeft
-	}
-	return err.Error()
 }
 
 // Stop ends the call as not done: effects with an undo are undone, and out goes to the client

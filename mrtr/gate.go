@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -148,7 +149,7 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 func (l *ledger) refuseUnaskable() error {
 	s, err := l.unaskable()
 	if err != nil {
-		l.report(s, HowNotAsked)
+		l.report(s, listen.HowNotAsked)
 	}
 	return err
 }
@@ -249,7 +250,7 @@ func (t *target) forToolsAlone() {
 	}
 }
 
-// SamePolicy decides which first requests mean one call. It needs a [Keeper].
+// SamePolicy decides which first requests mean one call. It needs a [keep.Keeper].
 type SamePolicy int
 
 const (

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // EffectFunc is the function of an effect. idem is for systems that honour idempotency keys:
@@ -57,7 +59,7 @@ type EffectOptions[T any] struct {
 //     [OutcomeUnknown]; [EffectOptions] can settle it.
 //   - A client that hangs up does not cancel f.
 func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return v, err
 	}
 	return Effect(ctx, c.pass, key, f, opts...)
@@ -152,7 +154,7 @@ func (a *attempt) begin() (value json.RawMessage, found bool, err error) {
 			return
 		}
 		if p.asker != nil {
-			if err = p.asker.MayRun(shown(a.key), h.count(Answered)); err != nil {
+			if err = p.asker.MayRun(shown(a.key), h.count(listen.Answered)); err != nil {
 				return
 			}
 		}
@@ -183,7 +185,7 @@ func (a *attempt) failure(h history) (_ *failure.Failure, err error) {
 		}
 	}
 	for i := range h {
-		if h[i].kind != Failed || h[i].key != a.key {
+		if h[i].kind != listen.Failed || h[i].key != a.key {
 			continue
 		}
 		if skip--; skip < 0 {
@@ -207,15 +209,15 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 		panicked := recover()
 		cause := err
 		if !returned {
-			cause = Ended(false, panicked, nil)
+			cause = ended(false, panicked, nil)
 			ending = a.failed(failureOf(cause), true)
 			if p, ok := cause.(*PanicError); ok && panicked != nil {
 				p.Value = failureOf(cause).PanicValue(p.Value)
 			}
 		}
-		about := Entry{Err: cause}
+		about := listen.Entry{Err: cause}
 		if !returned {
-			about = Entry{Reason: "it did not return"}
+			about = listen.Entry{Reason: "it did not return"}
 		}
 		a.end(begun || !returned, ending, about)
 		if panicked != nil {
@@ -244,7 +246,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 		return nil, err
 	}
 	value, err = json.Marshal(v)
-	ending.kind, ending.value, ending.doubt, ending.found = Happened, value, err != nil, done
+	ending.kind, ending.value, ending.doubt, ending.found = listen.Happened, value, err != nil, done
 	returned = true
 	if err != nil {
 		return nil, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", shown(a.key), err))
@@ -288,9 +290,9 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 				if l.doubts {
 					unknown.Detail = forgetful
 				}
-				l.st.done = append(l.st.done, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
+				l.st.done = append(l.st.done, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
 			}
-			l.hear(Entry{Kind: InDoubt, Key: shown(a.key)})
+			l.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(a.key)})
 		})
 		if l.notes != nil {
 			l.give(err)
@@ -307,10 +309,10 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 // note writes down that the effect is about to begin, where somebody keeps the round.
 func (a *attempt) note(ctx context.Context) error {
 	l := a.p.at.Load()
-	if err := l.noteBegun(ctx, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
+	if err := l.noteBegun(ctx, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
 		return err
 	}
-	l.locked(func() { l.hear(Entry{Kind: Begun, Key: shown(a.key)}) })
+	l.locked(func() { l.hear(listen.Entry{Kind: listen.Begun, Key: shown(a.key)}) })
 	return nil
 }
 
@@ -319,7 +321,7 @@ func (a *attempt) note(ctx context.Context) error {
 func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
 	var stop *stopped
 	if errors.Is(err, ErrSkip) || errors.As(err, &stop) {
-		return entry{kind: Tried, key: a.key}, err
+		return entry{kind: listen.Tried, key: a.key}, err
 	}
 	doubt := a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)
 	f := failureOf(unmarked(err))
@@ -329,22 +331,22 @@ func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
 // failed is the entry of an attempt that failed. Code that replays meets the error again, unless
 // a replay passes over the effect together with the one around it.
 func (a *attempt) failed(f *failure.Failure, doubt bool) entry {
-	e := entry{kind: Tried, key: a.key, free: a.free, checks: a.checks, doubt: doubt}
+	e := entry{kind: listen.Tried, key: a.key, free: a.free, checks: a.checks, doubt: doubt}
 	if a.p.replays && !a.inner {
-		e.kind, e.value = Failed, f.Encode()
+		e.kind, e.value = listen.Failed, f.Encode()
 	}
 	return e
 }
 
 // end records how the attempt ended. Effects that ran meanwhile become part of it.
-func (a *attempt) end(ran bool, ending entry, about Entry) {
+func (a *attempt) end(ran bool, ending entry, about listen.Entry) {
 	if !a.began.IsZero() {
 		about.Took = time.Since(a.began)
 	}
 	switch {
 	case errors.Is(about.Err, ErrSkip):
 		about.Err, about.Reason = nil, "skipped"
-	case ending.kind == Happened && a.began.IsZero():
+	case ending.kind == listen.Happened && a.began.IsZero():
 		about.Reason = "a check found it done"
 	}
 	l := a.p.at.Load()
@@ -356,18 +358,18 @@ func (a *attempt) end(ran bool, ending entry, about Entry) {
 		l.st.done.nest(min(a.since, len(l.st.done)))
 		l.grow(ending, about)
 		switch ending.kind {
-		case Happened:
+		case listen.Happened:
 			a.p.used = append(a.p.used, a.key)
 			return
-		case Failed:
+		case listen.Failed:
 			a.p.met = append(a.p.met, a.key)
 		}
 		a.p.used = slices.DeleteFunc(a.p.used, func(key string) bool { // what ran inside may be asked for again
-			return l.st.done.find(func(e *entry) bool { return e.kind == Nested && e.key == key }) != nil
+			return l.st.done.find(func(e *entry) bool { return e.kind == listen.Nested && e.key == key }) != nil
 		})
 	})
 	if l.notes != nil {
-		l.noteEnded(&entry{kind: Tried, key: a.key})
+		l.noteEnded(&entry{kind: listen.Tried, key: a.key})
 	}
 }
 

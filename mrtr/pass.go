@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"slices"
 	"sync/atomic"
+
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // A Pass is one run of a handler over the history of its call. It is for those who write a
@@ -67,7 +70,7 @@ func (p *Pass) locked(f func(l *ledger)) {
 }
 
 // Round describes the round.
-func (p *Pass) Round() Round { return p.at.Load().describe() }
+func (p *Pass) Round() listen.Round { return p.at.Load().describe() }
 
 // Call is the author's view of the pass.
 func (p *Pass) Call() *Call { return &p.call }
@@ -138,7 +141,7 @@ func (g *Given) To(q AnyQuestion) bool {
 func (p *Pass) Answers() (all []Given) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
-			if e := &l.st.done[i]; e.kind == Answered {
+			if e := &l.st.done[i]; e.kind == listen.Answered {
 				all = append(all, Given{e.key, *e})
 			}
 		}
@@ -222,13 +225,13 @@ func (p *Pass) InDoubt(key string) (yes bool) {
 
 // Note remembers a value of the style's own, such as that of a question that nobody was asked.
 func (p *Pass) Note(key string, value json.RawMessage) {
-	p.locked(func(l *ledger) { l.grow(entry{kind: Noted, key: key, value: value}, Entry{}) })
+	p.locked(func(l *ledger) { l.grow(entry{kind: listen.Noted, key: key, value: value}, listen.Entry{}) })
 }
 
 // Noted is the value that Note remembered.
 func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
-		if e := l.st.done.find(func(e *entry) bool { return e.kind == Noted && e.key == key }); e != nil {
+		if e := l.st.done.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key }); e != nil {
 			value, ok = e.value, true
 		}
 	})
@@ -238,7 +241,7 @@ func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
 // Unnote forgets the value that Note remembered.
 func (p *Pass) Unnote(key string) {
 	p.locked(func(l *ledger) {
-		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == Noted && e.key == key })
+		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == listen.Noted && e.key == key })
 	})
 }
 
@@ -267,9 +270,9 @@ func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
 // whether it ran before it does not run again. It is no effect of the call's otherwise.
 func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
-	last := entry{kind: Tried, key: key, doubt: true}
+	last := entry{kind: listen.Tried, key: key, doubt: true}
 	if p.InDoubt(key) {
-		p.locked(func(l *ledger) { l.hear(Entry{Kind: InDoubt, Key: shown(key)}) })
+		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(key)}) })
 		err := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(key)}}
 		l.give(err)
 		return err
@@ -303,20 +306,20 @@ func (p *Pass) Diverge(format string, args ...any) error {
 // Enter tells the listener that a function of the author's is about to be called.
 func (p *Pass) Enter(function string) {
 	if p.at.Load().target.rt.listener != nil {
-		p.locked(func(l *ledger) { l.hear(Entry{Kind: Entered, Key: function}) })
+		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.Entered, Key: function}) })
 	}
 }
 
 // Tell tells the listener of something else. It is for a held handler, also between rounds.
-func (p *Pass) Tell(e Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
+func (p *Pass) Tell(e listen.Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
 
 // Local is a place for what a style keeps during one round, however often it is entered.
 func (p *Pass) Local() *any { return &p.at.Load().local }
 
 // Service is what a style keeps for all calls of a runtime. The first call makes it.
-func (p *Pass) Service(key any, make func(rt *Runtime) Service) Service {
+func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
 	rt := p.at.Load().target.rt
-	return rt.services.of(key, func() Service { return make(rt) })
+	return rt.services.of(key, func() keep.Service { return make(rt) })
 }
 
 // Frame is what the style put into the state of the round before ([Pass.Hold]).
@@ -331,10 +334,10 @@ func (p *Pass) Hold(park func() (token string, err error)) { p.at.Load().park = 
 // IsTask reports whether the round runs for a task.
 func (p *Pass) IsTask() bool { return isTask(p.at.Load().life) }
 
-// IsKept reports whether a [Keeper] keeps the rounds of the call.
+// IsKept reports whether a [keep.Keeper] keeps the rounds of the call.
 func (p *Pass) IsKept() bool { return p.at.Load().st.isKept() }
 
-// IsWatched reports whether a [Keeper] looks after the call when its states have expired, whether or
+// IsWatched reports whether a [keep.Keeper] looks after the call when its states have expired, whether or
 // not its handler is still held then.
 func (p *Pass) IsWatched() (yes bool) {
 	p.locked(func(l *ledger) { yes = l.watched })

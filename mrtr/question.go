@@ -345,23 +345,6 @@ func twice(key, kind string) error {
 	return misuse("key %q stands for two %s: each needs a key of its own", key, kind)
 }
 
-const maxKey = 64
-
-// CheckKey returns an error for a text that cannot be the key of a question, effect or step.
-// Keys stay readable on the wire, in logs and in error texts.
-func CheckKey(key string) error {
-	if key == "" || len(key) > maxKey {
-		return misuse("key %.80q: a key has 1 to %d characters", key, maxKey)
-	}
-	for i := range len(key) {
-		c := key[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
-			return misuse("key %q: only letters, digits, '_', '-' and '.' are allowed", key)
-		}
-	}
-	return nil
-}
-
 // wording is what a question says, as its author wrote it.
 type wording struct {
 	message string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
 // A Texter is an output that says its own text, for people and models. The structured output
@@ -50,17 +51,17 @@ func loader[Out any](f resultFormat[Out]) func(json.RawMessage) (any, error) {
 }
 
 // stopper makes the outcome of a call that was stopped with an output.
-func stopper[Out any](f resultFormat[Out]) func(any) Outcome {
-	return func(out any) Outcome {
+func stopper[Out any](f resultFormat[Out]) func(any) keep.Outcome {
+	return func(out any) keep.Outcome {
 		own, ok := out.(Out)
 		if !ok {
-			return Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
 		}
 		r := &result[Out]{out: own}
 		if err := guard(func() error { return f.complete(r) }); err != nil {
-			return Outcome{Err: safeError(err)}
+			return keep.Outcome{Err: safeError(err)}
 		}
-		return Outcome{Value: r, Stopped: true}
+		return keep.Outcome{Value: r, Stopped: true}
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -59,7 +61,7 @@ type Options struct {
 	// Durable has the rounds of calls remembered, so that one that comes again gets the result of
 	// the first time and has no effect twice: durable.In(store, nil). docs/what-can-happen-twice.md
 	// tells all that is promised. The rounds of legacy clients need none.
-	Durable Durability
+	Durable keep.Durability
 	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable, and
 	// one principal is one caller: if many users share a token, an equal request of one shows the
 	// question of another.
@@ -69,7 +71,7 @@ type Options struct {
 	// of a caller who is not known counts if it has at least 16 bytes.
 	SameKey func(ctx context.Context, req mcp.Request) string
 	// Listener hears of all calls: see package observe.
-	Listener Listener
+	Listener listen.Listener
 }
 
 // check refuses a limit that can never be reached, because another one holds before it: whoever
@@ -87,14 +89,14 @@ func (o *Options) check() error {
 	if o.State != nil && o.State.MaxToken > 0 {
 		maxToken = o.State.MaxToken
 	}
-	if needed := TokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
+	if needed := tokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
 		return misuse("Options.Limits.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
 	}
 	return nil
 }
 
-// TokenFor is more than the length of the token that size bytes are sealed into.
-func TokenFor(size int) int {
+// tokenFor is more than the length of the token that size bytes are sealed into.
+func tokenFor(size int) int {
 	const overhead = 1 << 10 // more than sealing adds, beside base64
 	return (size+2)/3*4 + overhead
 }
@@ -105,7 +107,7 @@ func TokenFor(size int) int {
 //
 // A state proves that this server, or one that shares its keys, made it for this request and
 // this principal, within its lifetime. It does not prove that it was not used before: a client
-// that sends a state twice gets the round twice, unless a [Keeper] remembers the rounds.
+// that sends a state twice gets the round twice, unless a [keep.Keeper] remembers the rounds.
 type Runtime struct {
 	opts      Options
 	limits    Limits
@@ -117,8 +119,8 @@ type Runtime struct {
 	unaskable UnaskablePolicy
 	same      SamePolicy
 	bridge    *sse.BridgeOptions
-	keeper    Keeper
-	listener  Listener
+	keeper    keep.Keeper
+	listener  listen.Listener
 	skew      time.Duration // between the clocks of those who read the states
 
 	effects     context.Context // of all effects; ends when Close gives up on them
@@ -132,7 +134,7 @@ type Runtime struct {
 	watches       bool         // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
-	eraseTask     atomic.Pointer[Eraser]
+	eraseTask     atomic.Pointer[keep.Eraser]
 	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
@@ -168,7 +170,7 @@ func New(opts *Options) (*Runtime, error) {
 		rt.state = *o.State
 	}
 	rt.state.Ephemeral = rt.state.Ephemeral || len(rt.state.Keys) == 0 && rt.state.Keyring == nil
-	rt.state.MaxToken = cmp.Or(rt.state.MaxToken, max(statecodec.DefaultMaxToken, TokenFor(o.MaxStateBytes)))
+	rt.state.MaxToken = cmp.Or(rt.state.MaxToken, max(statecodec.DefaultMaxToken, tokenFor(o.MaxStateBytes)))
 	if !rt.state.Ephemeral {
 		rt.skew = cmp.Or(rt.state.Skew, statecodec.DefaultSkew)
 	}
@@ -243,45 +245,44 @@ func (rt *Runtime) IsEphemeral() bool { return rt.state.Ephemeral }
 func (rt *Runtime) Skew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
 
 // Listener is that of [Options], or nil.
-func (rt *Runtime) Listener() Listener { return rt.listener }
+func (rt *Runtime) Listener() listen.Listener { return rt.listener }
 
 // Keeper is the one that Options.Durable made, or nil.
-func (rt *Runtime) Keeper() Keeper { return rt.keeper }
+func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
 
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
-// A Sealer seals what a layer sends or keeps, with the keys of a runtime's states and for its
-// audience: a token of one server does not open at another that shares the keys.
-type Sealer struct {
-	codec    *statecodec.Codec
-	audience string
-}
-
-// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. A
-// maxToken of 0 is that of states.
-func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxToken int) (*Sealer, error) {
+// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. It takes
+// so many bytes, as many as a state has if maxBytes is zero.
+func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep.Sealer, error) {
 	s := rt.state
-	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
-	s.TTL, s.MaxToken = ttl, cmp.Or(max(maxToken, 0), rt.state.MaxToken)
+	s.Readable, s.PerPrincipal, s.PerSession, s.Instance, s.TTL = false, false, false, "", ttl
+	if maxBytes > 0 {
+		s.MaxToken = min(tokenFor(min(maxBytes, statecodec.MaxMaxToken)), statecodec.MaxMaxToken)
+	}
 	codec, err := statecodec.New(&s)
 	if err != nil {
 		return nil, err
 	}
-	return &Sealer{codec.For(purpose), rt.audience}, nil
+	return &layerSealer{codec.For(purpose), rt.audience}, nil
 }
 
-// Seal seals a payload. An audience in the binding is one of its own within the runtime's.
-func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
+// layerSealer implements [keep.Sealer].
+type layerSealer struct {
+	codec    *statecodec.Codec
+	audience string
+}
+
+func (s *layerSealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
 	return s.codec.Seal(s.bind(b), payload)
 }
 
-// Open opens a token that was sealed with the same binding.
-func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
+func (s *layerSealer) Open(b statecodec.Binding, token string) ([]byte, error) {
 	return s.codec.Open(s.bind(b), token)
 }
 
-func (s *Sealer) bind(b statecodec.Binding) statecodec.Binding {
+func (s *layerSealer) bind(b statecodec.Binding) statecodec.Binding {
 	b.Audience = audienceOf(s.audience, b.Audience)
 	return b
 }
@@ -379,7 +380,7 @@ type door struct {
 	mu     sync.Mutex
 	inside int
 	closed bool
-	empty  Emptiness
+	empty  keep.Emptiness
 }
 
 // enter reports whether the request is inside: always if evenSo, else while the door is open. A
@@ -415,20 +416,15 @@ func (d *door) close() (empty <-chan struct{}) {
 	return d.empty.Wait(d.inside == 0)
 }
 
-// Durability makes the Keeper of a runtime: see package durable.
-type Durability interface {
-	Keeper(rt *Runtime) (Keeper, error)
-}
-
 // Stats counts the rounds and the handlers of this moment.
-func (rt *Runtime) Stats() Stats {
-	s := Stats{Rounds: int(rt.rounds.Load())}
-	rt.count(&s, func(Waiting, time.Time) {})
+func (rt *Runtime) Stats() listen.Stats {
+	s := listen.Stats{Rounds: int(rt.rounds.Load())}
+	rt.count(&s, func(listen.Waiting, time.Time) {})
 	return s
 }
 
-func (rt *Runtime) count(s *Stats, waiting func(w Waiting, since time.Time)) {
-	var all []Service
+func (rt *Runtime) count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
+	var all []keep.Service
 	all, s.Draining, s.Closed = rt.services.state()
 	if rt.keeper != nil {
 		all = append(all, rt.keeper)
@@ -440,9 +436,9 @@ func (rt *Runtime) count(s *Stats, waiting func(w Waiting, since time.Time)) {
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them,
 // so call it at the rate of a metrics scrape, not for each request.
-func (rt *Runtime) Waiting() []Waiting {
-	found, now := map[Waiting]Waiting{}, time.Now()
-	add := func(key Waiting, since time.Time) {
+func (rt *Runtime) Waiting() []listen.Waiting {
+	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
+	add := func(key listen.Waiting, since time.Time) {
 		w, known := found[key]
 		if !known {
 			w = key
@@ -451,13 +447,13 @@ func (rt *Runtime) Waiting() []Waiting {
 		w.Longest = max(w.Longest, now.Sub(since))
 		found[key] = w
 	}
-	rt.count(new(Stats), add)
+	rt.count(new(listen.Stats), add)
 	rt.asking.mu.Lock()
 	for w, since := range rt.asking.calls {
 		add(*w, since)
 	}
 	rt.asking.mu.Unlock()
-	return slices.SortedFunc(maps.Values(found), func(a, b Waiting) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b listen.Waiting) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
 	})
 }

@@ -10,9 +10,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -191,7 +193,7 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complet
 	rt := f.rt
 	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
-		return none, asks{}, TurnAway()
+		return none, asks{}, callerror.ShuttingDown()
 	}
 	defer rt.door.leave()
 	if rt.opts.Narrow != nil {
@@ -217,11 +219,12 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	case o.Err != nil:
 		return done, asks{}, asWire(o.Err)
 	case o.Token != "":
-		requests, err := r.requests(&o)
+		requests, err := r.requests(o.Token)
+		until := deadlines(r.sent.asks)
 		if r.park != nil { // the handler is held, and nobody asks for the request any more
 			r.locked(r.rest)
 		}
-		return done, asks{requests, o.Token, deadlines(o.asks)}, err
+		return done, asks{requests, o.Token, until}, err
 	}
 	done.result, _ = o.Value.(*result[Out])
 	done.asked = r.ex.token != ""
@@ -259,5 +262,5 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 // turnedAway tells the listener of a request that came while the server shuts down.
 func (r *round) turnedAway(ctx context.Context) {
 	r.life = ctx
-	r.endedWith(ctx, Outcome{Refused: RefusedRound, Why: string(ShuttingDown), Err: TurnAway()})
+	r.refusedWith(ctx, r.reject(listen.RefusedRound, string(ShuttingDown), nil, callerror.ShuttingDown()))
 }
