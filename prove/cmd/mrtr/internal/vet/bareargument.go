@@ -23,9 +23,9 @@ Quote puts it between quotes, on one short line, with hidden characters shown:
 	mrtr.Confirm("sure", "Delete "+mrtr.Quote(in.Path)+"?")
 
 It reports a string of the handler's input, or of a list in it, that reaches the message
-as it came, also through fmt.Sprint, strings.Join, Trim and their like. It is content if
-%q formats the string, or if the code above the question compares it, looks it up in a
-map, or gives it to a function that returns a bool or an error.`, runBareArgument)
+as it came, also through fmt.Sprint, strings.Join, Trim and their like. It accepts one that
+%q formats, or that the code above compares, looks up in a map, or gives to a function
+that returns a bool or an error.`, runBareArgument)
 
 // questions take the message as their second argument.
 var questions = names{

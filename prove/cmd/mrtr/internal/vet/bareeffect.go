@@ -14,10 +14,10 @@ import (
 // BareEffect reports effects above a question of replayed code.
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
-A handler given to linear.Journal runs again from its top in each round, and one given
-to linear.Resumable does if it is not held any more. Only questions and Once repeat
-their results. So an effect above a question happens again, and a clock, chance, a file
-or a query may lead the handler another way, which ends the call with an error.
+A handler given to linear.Journal, or to linear.Resumable, runs again from its top. Only
+questions and Once repeat their results: any other effect above a question happens
+again, and a clock, chance, a file or a query may lead the handler another way, which
+ends the call with an error.
 
 	place, err := linear.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below

@@ -9,9 +9,8 @@ import (
 // MisplacedAsk reports questions that are asked where the handler cannot stop.
 var MisplacedAsk = analyzer("misplacedask", `report linear.Ask and linear.AskAll on a goroutine, or inside mrtr.Once
 
-A question has to stop the handler, and only on the handler's own goroutine can it do
-so. On any other, and in the function given to mrtr.Once, Ask and AskAll ask nothing
-and return an error.
+A question stops the handler, so it needs the handler's own goroutine. On any other,
+and in mrtr.Once, Ask and AskAll ask nothing and return an error.
 
 	g.Go(func() error { units, err = linear.Ask(ctx, c, whichUnits); return err })
 	g.Go(func() error { place, err = linear.Ask(ctx, c, whichPlace); return err })

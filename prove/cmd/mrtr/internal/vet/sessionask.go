@@ -27,9 +27,8 @@ To ask legacy clients over their session, look at the revision first:
 era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version. Any such
 condition counts as the check, and the legacy style of mrtr.ByVersion needs none.
 
-It judges functions given to mcp.AddTool, to a server's AddTool, AddPrompt,
-AddResource or AddResourceTemplate, or to a style of mrtr. It reports nothing if the
-module's go-sdk is older than v1.7.0.`, runSessionAsk)
+It judges what is registered as a tool, prompt or resource, or given to a style of
+mrtr, if the module's go-sdk is v1.7.0 or later.`, runSessionAsk)
 
 // sessionAsks call back into the client.
 var sessionAsks = names{

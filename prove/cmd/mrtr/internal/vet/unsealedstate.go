@@ -23,9 +23,9 @@ Seal the state, bound to the request and the user, and open it as it comes back:
 
 statecodec is the codec alone. With mrtr, keep values in mrtr.Once or the answers.
 
-It reports a state that is decoded, parsed, compared with a constant or written into
-a result's text as it came, and one made of plain answers, arguments and numbers. A
-state that any other function takes or returns counts as checked or sealed.`, runUnsealedState)
+It reports a state that is decoded, parsed, compared or written into a result as it
+came, and one made of plain values. A state that any other function takes or returns
+counts as checked or sealed.`, runUnsealedState)
 
 func runUnsealedState(p *program, r *reporter) {
 	s := states{program: p, reads: map[*ssa.Function][]read{}}
