@@ -35,8 +35,7 @@ func guarded(f func() error, end func(error)) {
 	returned = true
 }
 
-// Ended is how the handler came to its end: with its own error, a panic, or Goexit. It is for a
-// style that runs its handlers on goroutines of their own.
+// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
 func (p *Pass) Ended(returned bool, panicked any, err error) error {
 	return ended(returned, panicked, err)
 }

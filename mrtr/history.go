@@ -319,10 +319,8 @@ var endsInDoubt = []error{
 	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
 }
 
-// NotDone marks an error of an effect as one after which the effect has not happened and will
-// not: the bank's timeout while it only looked up the account, say. Without it a timeout, a
-// cancelled context and a connection that ended leave the effect in doubt. The text and the
-// chain stay those of err, and NotDone(nil) is nil.
+// NotDone marks an error of an effect that has not happened and will not, such as a timeout
+// before the request was sent. Text and chain stay those of err.
 func NotDone(err error) error {
 	if err == nil {
 		return nil

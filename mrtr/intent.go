@@ -28,8 +28,8 @@ import (
 const minSecretKey = 16
 
 // KeyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a
-// member of _meta named idempotencyKey, idempotency-key or io.modelcontextprotocol/idempotencyKey.
-// It is the SameKey of [Options] unless that is set.
+// member of _meta named idempotencyKey, idempotency-key or
+// io.modelcontextprotocol/idempotencyKey.
 func KeyFromClient(ctx context.Context, req mcp.Request) string {
 	if extra := req.GetExtra(); extra != nil {
 		if key := extra.Header.Get("Idempotency-Key"); key != "" {
@@ -39,9 +39,8 @@ func KeyFromClient(ctx context.Context, req mcp.Request) string {
 	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
 }
 
-// MetaKey takes the key of a call from a member of _meta, for Options.SameKey: the first of those
-// named that is a text. [KeyFromClient] comes before it. Name only members that differ between any
-// two calls that are both meant: code that runs inside one tool use may call a tool twice.
+// MetaKey is an Options.SameKey that looks for [KeyFromClient], then for a text in the named
+// members of _meta. Name only members that differ between any two calls that are both meant.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
 		if key := KeyFromClient(ctx, req); key != "" {

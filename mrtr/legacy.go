@@ -79,12 +79,9 @@ func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
 // maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
 const maxAnswerOver = 16 << 10
 
-// AskOver asks q over the session of a legacy client, where the handler can wait for the answer
-// in place. An answer that does not fit is asked for again, three times at most. The call ends
-// with an [Error] when the user declines or dismisses the question, and when this client cannot
-// be asked, unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
-//
-// The session of a modern client cannot be asked: there, return [Need].
+// AskOver asks over the session of a legacy client, and waits. An answer that does not fit is
+// asked for again. The call ends with an [Error] when the user declines, or can't be asked,
+// unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
 	if q.known != nil {
 		return *q.known, nil
@@ -204,18 +201,10 @@ func (rt *Runtime) narrowed(client era.Client, req mcp.Request) (era.Client, err
 	return client, safeError(err)
 }
 
-// HideUnaskable leaves out of each tools/list the tools that its client could not use. Every
-// call of such a tool asks what this client cannot be asked, and has no default to go on with:
-// [HandlerOptions] Needs say so, or its style does, as steps.Always and given.Always have it.
-// The tool needs a name, from [Add] or in HandlerOptions. The [listen.Listener] hears of each as
-// [listen.Hidden]. Any other tool is listed, and so is one of several under a name that can be used.
-//
-// A hidden tool is not removed: a client that calls it gets the error that it would get
-// without this. Pages keep their cursors, and may be shorter than the others. The list says
-// that it is for this client alone, since an intermediary may otherwise cache it for all.
-//
-// Call it once for a server, after boundary.Install, which would else take a hidden tool for
-// an unknown one.
+// HideUnaskable leaves out of each tools/list the tools that its client can't use: each call asks
+// a question that the client can't be asked and that has no default, as HandlerOptions.Needs or
+// the style says. Such a tool can still be called. Call it once for a server, after
+// boundary.Install.
 func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

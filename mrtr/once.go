@@ -17,47 +17,39 @@ import (
 // answered otherwise.
 type EffectFunc[T any] func(ctx context.Context, idem string) (T, error)
 
-// EffectOptions decide what happens to an effect that began and whose outcome nobody knows: the
-// instance died, its time ran out, or the answer was lost. The zero value, and nil, leave it
-// unknown.
+// EffectOptions decide what happens to an effect that began and whose end nobody knows: by
+// default it stays unknown.
 type EffectOptions[T any] struct {
-	// Check asks the system that has the effect. (v, true, nil) says that it happened, with the
-	// value v. (_, false, nil) says that it did not and will not: then it runs. With an error it
-	// stays unknown. It is also asked at once when the function ends in doubt.
+	// Check asks the system that has the effect whether it happened, and for its value. After
+	// false the effect runs; after an error it stays unknown. It is also asked when the function
+	// ends in doubt.
 	Check func(ctx context.Context, idem string) (T, bool, error)
-	// CheckFirst asks Check before the first attempt too, so that not even a store that has lost
-	// what it knew can make the effect happen twice.
+	// CheckFirst asks Check before the first attempt too.
 	CheckFirst bool
-	// Again runs the effect again, with the same idem. It may then happen twice, unless the
-	// system that has it honours idempotency keys.
+	// Again runs the effect again with the same idem, for a system that honours idempotency
+	// keys.
 	Again bool
-	// AnyAnswers says that the effect stands whatever the answers are: a seat that is held
-	// while the user looks at others. Any other effect stands on the answers that the call had
-	// when it was made, and the call ends with [Diverged] if one of them changes.
+	// AnyAnswers: the effect stands whatever the answers are. Any other ends the call with
+	// [Diverged] if an answer changes that it was made on.
 	AnyAnswers bool
 	// Within bounds the effect; 5 minutes if zero.
 	Within time.Duration
 }
 
-// Once runs an effect, an action that must not happen twice, and remembers its value under
-// key. Asked for again in a later round, it returns the value and does not run.
+// Once runs an effect that must not happen twice, and remembers its value under key, as JSON.
+// Asked for again, it returns the value.
 //
 //	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
 //		return desk.Book(ctx, idem, place)
 //	})
 //
-// The promise in full:
+// It happens once along a chain of states; with a store, at most once in a call; and with a
+// client's key, once for all requests with it.
 //
-//   - Once means: once along one chain of states. With a store it means at most once in a call,
-//     however the client repeats or replays it, or an error that says that the outcome is unknown.
-//     With a key of the client's it means that for all requests with the key, after the end too.
-//     docs/what-can-happen-twice.md has the rest.
-//   - The value is returned as it is after a round trip through JSON, the first time too.
-//   - An error means that the effect did not happen, so it runs when it is asked for again. An
-//     error that leaves it open (a timeout, a lost connection, [ErrIndeterminate]) puts it in
-//     doubt, unless it is marked with [NotDone]. An effect in doubt ends the call with
-//     [OutcomeUnknown]; [EffectOptions] can settle it.
-//   - A client that hangs up does not cancel f.
+// An error means that the effect did not happen: asked for again, it runs. A timeout, a lost
+// connection and [ErrIndeterminate] leave it in doubt, which ends the call with [OutcomeUnknown]
+// unless [EffectOptions] settle it. Mark an error with [NotDone] if there is no doubt. A client
+// that hangs up does not cancel f.
 func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
 	if err := usage.CheckKey(key); err != nil {
 		return v, err
@@ -71,8 +63,7 @@ func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, id
 	return err
 }
 
-// Effect is [Once] for styles, whose keys may begin with the style's name and a colon. Clients
-// are shown what is behind it.
+// Effect is [Once] for styles, whose keys may begin with the style's name and a colon.
 func Effect[T any](ctx context.Context, p *Pass, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
 	o, err := effectOptions(key, opts)
 	if err != nil {

@@ -13,13 +13,10 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// A Texter is an output that says its own text, for people and models. The structured output
-// stands beside it.
+// A Texter is an output that says its own text, beside its structured output.
 type Texter interface{ Text() string }
 
-// ContentProvider is an output with content of its own: images, audio, links, embedded
-// resources. It follows the text of a [Texter]. The structured output, made of the fields that
-// encode as JSON, stands beside it.
+// ContentProvider is an output with content of its own, such as images, behind its text.
 type ContentProvider interface{ Content() []mcp.Content }
 
 // MetaProvider is an output with the _meta of its result.

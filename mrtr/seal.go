@@ -261,14 +261,10 @@ func (r *round) send(token string, asks []pending) {
 	}
 }
 
-// Inspect opens a state with the runtime's keys and returns its content as JSON, for teaching
-// and for debugging. The binding names the request of a modern client that the state belongs to;
-// its method is tools/call if empty. Inspect checks all that a round checks, and refuses a state
-// with a [statecodec.TokenError], whose Reason must not reach a client.
-//
-// The content holds what users answered, what effects returned, and the token of a held
-// handler. Its members may change from one release to the next. A server never needs Inspect,
-// and a client must not be offered it.
+// Inspect opens a state, for teaching and debugging. The binding names the modern client's
+// request that it belongs to; its method is tools/call if empty. A state is refused with a
+// [statecodec.TokenError], whose Reason must not reach a client. The content has answers and
+// values of effects, and its members may change.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
 	request.Audience = audienceOf(rt.audience, request.Audience)

@@ -8,10 +8,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// Detach makes the call a task from here on, if its handler has a [TaskPolicy] other than zero
-// and its client takes tasks: the client has its answer at once, and the questions that follow
-// are asked in the task. For any other call, and for one that is a task already, it does
-// nothing. A handler that is entered again calls it again.
+// Detach makes the call a task from here on, where its [TaskPolicy] says Detached and its client
+// takes tasks. A handler that is entered again calls it again.
 func Detach(ctx context.Context) {
 	if r := rendezvous.TaskRoundOf(ctx); r != nil {
 		r.Detach()

@@ -24,11 +24,7 @@ type Undo[T any] struct {
 	Why     error  // what ended the call
 }
 
-// ErrFound, returned by the undo of an effect in doubt, says that the effect was found and undone,
-// or found not to have happened. After a nil it stays unknown whether it happened.
-var ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
-
-// Undoing undoes the effect under one key. UndoOf makes one.
+// Undoing undoes the effect under one key.
 type Undoing struct {
 	key string
 	run func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
@@ -40,9 +36,8 @@ type Undoing struct {
 //		return desk.Release(ctx, u.Idem, u.Value)
 //	}))
 //
-// It runs without the handler, so also after a crash, at another instance, and in a newer
-// version. It is an effect itself: with a [keep.Keeper] it is begun once. An error says that the
-// effect could not be undone, unless the error leaves that open, as that of an effect does.
+// It runs without the handler: also after a crash, at another instance, and in a newer version.
+// It is an effect itself, and its error says that the effect could not be undone.
 func UndoOf[T any](key string, undo func(ctx context.Context, c *Call, u Undo[T]) error) Undoing {
 	if undo == nil {
 		return Undoing{key: key}
@@ -164,8 +159,8 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon ends a call that only this held handler could have gone on with: its effects are
-// undone, unless a [keep.Keeper] will see to that.
+// Abandon ends a call that only this held handler could have gone on with, and undoes its
+// effects.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
 		l.undo(context.Background(), l.target.undos, why)
