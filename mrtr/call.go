@@ -93,8 +93,7 @@ func Need(questions ...AnyQuestion) *IncompleteResult {
 	return r
 }
 
-// Await waits for answers, in one round. It works only in a style that can wait, such as those of
-// package linear.
+// Await waits for answers, in a style that can wait, such as those of package linear.
 func (c *Call) Await(questions ...AnyQuestion) error {
 	specs, err := specsOf(nil, questions)
 	if err != nil || len(specs) == 0 {
@@ -115,8 +114,8 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	return nil
 }
 
-// ElicitationID names the visit of an [ElicitURL] question, for its address. Nobody can guess it,
-// but it proves nothing about who brings it: compare the page's user with [Call.Principal].
+// ElicitationID names the visit of an [ElicitURL] question, for its address. It proves nothing
+// about who brings it: compare the page's user with [Call.Principal].
 func (c *Call) ElicitationID(key string) string { return elicitationID(c.ID(), key) }
 
 func elicitationID(call, key string) string {

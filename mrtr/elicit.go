@@ -16,7 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A Choice is one of the values that a person may pick.
+// A Choice is a value to pick.
 type Choice struct {
 	Value string
 	// Title is shown in place of the value, unless empty.
@@ -35,16 +35,15 @@ func Choices(values ...string) []Choice {
 // Elicit asks a form question. T is the shape of the answer: a string, bool, integer or number; a
 // string type with a method Choices() []Choice; or a struct of these, of lists of choices, and of
 // time.Time. Fields are named by json tags, described by jsonschema tags, and optional as
-// pointers or with omitempty. Tags title, minLength, maxLength, format, minimum, maximum,
-// minItems, maxItems and default set the keyword of that name.
+// pointers or with omitempty. Other tags are keywords: title, minLength, maxLength, format,
+// minimum, maximum, minItems, maxItems, default.
 //
 //	type Order struct {
 //		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
 //		Count int    `json:"count" title:"How many" minimum:"1" maximum:"9" default:"1"`
 //	}
 //
-// An answer that does not fit, or that the type's UnmarshalText or UnmarshalJSON refuses, is
-// asked for again.
+// An answer that does not fit is asked for again.
 func Elicit[T any](key, message string) Question[T] {
 	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
@@ -89,7 +88,7 @@ func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
 }
 
 // Confirm asks for a yes: only a person's yes is true. A decline, a cancel, and a client that
-// can't be asked are false and don't end the call: say that nothing was done, or [Stop].
+// can't be asked are false and don't end the call: [Stop] it.
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
 	if q.err != nil {
@@ -100,7 +99,7 @@ func Confirm(key, message string) Question[bool] {
 }
 
 // ElicitAs asks with a schema made at run time: an object with primitive properties. T is a
-// map[string]any, a struct with a field for each, or the type of the one property, named key.
+// map[string]any, a struct, or the type of the one property, named key.
 func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, schema); err != nil {
@@ -157,14 +156,13 @@ func checkQuestion(key, message string) error {
 // maxQuoted is long enough for a name, an address or a file's path.
 const maxQuoted = 200
 
-// Quote puts somebody else's text, such as an argument, into a message, so that it can't pose as
-// the question: one line between double quotes, of at most 200 characters, all of them visible.
+// Quote puts somebody else's text into a message, so that it can't pose as the question: one line
+// in double quotes, of at most 200 characters, all of them visible.
 //
 //	mrtr.Confirm("delete", "Delete "+mrtr.Quote(in.Name)+"?")
 func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }
 
-// Verbatim sends the question as written. Without it, control characters other than \n and \t,
-// and bidirectional overrides and isolates, are spelled out (\u202e).
+// Verbatim sends the question as written. Else control characters are spelled out (\u202e).
 func (q Question[T]) Verbatim() Question[T] {
 	return q.change(func(s *spec) error {
 		s.verbatim = true
@@ -172,11 +170,10 @@ func (q Question[T]) Verbatim() Question[T] {
 	})
 }
 
-// Label names the field of a form that has just one, as the tag title does for a struct's.
+// Label is the title of a form's one field.
 func (q Question[T]) Label(title string) Question[T] { return q.annotate("title", title) }
 
-// Describe describes the field of a form that has just one, as the jsonschema tag does for a
-// struct's.
+// Describe describes a form's one field.
 func (q Question[T]) Describe(description string) Question[T] {
 	return q.annotate("description", description)
 }

@@ -79,7 +79,7 @@ func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 // ToolErrorQuiet is true for [Declined] and [Cancelled].
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
 
-// UsageError is a mistake in the code that uses this package. It is found as early as it can be.
+// UsageError is a mistake in the code that uses this package.
 type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
@@ -89,8 +89,7 @@ func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }
 
-// PanicError is a panic of the author's code. Its text says nothing of the cause: Value and Stack
-// are for the log.
+// PanicError is a panic of the author's code. Value and Stack are for the log.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -210,8 +209,8 @@ func asWire(err error) error {
 	return err
 }
 
-// Stop, returned as an error, ends the call as not done: its undos run, and out is the result. If
-// an effect could not be undone, the call ends with an [Error] instead.
+// Stop, returned as an error, ends the call as not done: its undos run, and out is the result, or
+// an [Error] where an undo failed.
 func Stop[Out any](out Out) error { return &stopped{out} }
 
 type stopped struct{ out any }

@@ -29,9 +29,8 @@ const (
 	LegacyPassThrough
 )
 
-// UnaskablePolicy decides about a question that the client can't be asked. Without a default it
-// ends the call: with JSON-RPC error -32021 where a modern client lacks a capability, else with
-// [CannotBeAsked].
+// UnaskablePolicy decides about a question that the client can't be asked. Ending the call means
+// JSON-RPC error -32021 where a modern client lacks a capability, else [CannotBeAsked].
 type UnaskablePolicy int
 
 const (
@@ -162,7 +161,7 @@ func (l *ledger) unaskable() (*spec, error) {
 
 // Limits bound the calls of a [Runtime]. Zero means the default.
 type Limits struct {
-	// MaxRounds bounds the rounds that ask; 9 if zero, as go-sdk's client does.
+	// MaxRounds bounds the rounds that ask; 9 if zero.
 	MaxRounds int
 	// MaxStateBytes bounds a state before sealing; 32 KiB if zero.
 	MaxStateBytes int
@@ -190,8 +189,8 @@ func (l *Limits) resolve() error {
 // all of them when a client gives up, and the answers are lost with the call.
 const followedAsks = 9
 
-// TaskPolicy says in which way a tool's calls become tasks, for clients with the extension
-// io.modelcontextprotocol/tasks and a server with tasks.Install. Zero: never.
+// TaskPolicy says in which way a tool's calls become tasks, for clients that take them and a
+// server with tasks.Install. Zero: never.
 type TaskPolicy struct {
 	AtOnce   bool          // before the handler is entered
 	After    time.Duration // that one of its rounds has run

@@ -38,8 +38,8 @@ func keyFromClient(ctx context.Context, req mcp.Request) string {
 	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
 }
 
-// MetaKey is an Options.SameKey that also takes the key from a text in the named members of _meta.
-// Name only members that differ between any two calls that are both meant.
+// MetaKey is an Options.SameKey that also takes the named members of _meta. Name only members
+// that differ between any two calls that are both meant.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
 		if key := keyFromClient(ctx, req); key != "" {

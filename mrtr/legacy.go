@@ -79,9 +79,8 @@ func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
 // maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
 const maxAnswerOver = 16 << 10
 
-// AskOver asks over the session of a legacy client, and waits. The call ends with an [Error] when
-// the user declines or can't be asked, unless q is a [Confirm] or [Optional]. A session that
-// fails gives an [sse.Error].
+// AskOver asks over the session of a legacy client, and waits. An [Error] ends the call, such as
+// after a decline. A session that fails gives an [sse.Error].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
 	if q.known != nil {
 		return *q.known, nil

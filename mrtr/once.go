@@ -26,10 +26,10 @@ type EffectOptions[T any] struct {
 	Check func(ctx context.Context, idem string) (T, bool, error)
 	// CheckFirst asks Check before the first attempt too.
 	CheckFirst bool
-	// Again runs it again with the same idem, which the system has to honour.
+	// Again runs it again with the same idem.
 	Again bool
-	// AnyAnswers: the effect stands whatever the answers are. Else the call ends with [Diverged]
-	// if one changes that it was made on.
+	// AnyAnswers: the effect stands whatever the answers are. Else a changed answer ends the
+	// call with [Diverged].
 	AnyAnswers bool
 	// Within bounds the effect; 5 minutes if zero.
 	Within time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A Pass is one run of a handler over the history of its call, for those who write a [Style]. A
-// handler that is held keeps its Pass, which is given one round after the other.
+// A Pass is one run of a handler over the history of its call, for a [Style]. A handler that is
+// held keeps its Pass.
 type Pass struct {
 	call Call
 	at   atomic.Pointer[ledger] // of the round
@@ -257,7 +257,7 @@ func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Last runs code that makes the result of the call, unless nobody knows whether it ran before.
+// Last makes the result of the call, unless nobody knows whether that ran before.
 func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
 	last := entry{kind: listen.Tried, key: key, doubt: true}
@@ -277,7 +277,7 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	return err
 }
 
-// Lost says how a type of today fails to hold the value of an effect; "" if it does not.
+// Lost says how a type of today fails to hold the value of an effect, "" if it holds it.
 func (p *Pass) Lost(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {

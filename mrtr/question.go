@@ -17,8 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A Question is a keyed, typed question: a value, which asking never changes. A malformed one
-// reports its error from Err, and ends the call that asks it.
+// A Question is a keyed, typed question, which asking never changes. A malformed one has an Err,
+// and ends the call that asks it.
 type Question[T any] struct {
 	spec  *spec
 	known *T
@@ -42,8 +42,7 @@ func (q Question[T]) Key() string {
 	return q.spec.key
 }
 
-// Words identifies the question in all its words, "" for [Known]. An audit tells by it what
-// somebody agreed to.
+// Words identifies the question's wording, "" for [Known].
 func (q Question[T]) Words() string {
 	if q.spec == nil {
 		return ""
@@ -69,8 +68,8 @@ func (q Question[T]) KnownValue() (v T, ok bool) {
 	return *q.known, true
 }
 
-// Default answers for clients that can't be asked, if the [UnaskablePolicy] says so, and for a
-// silent user ([Question.Within]).
+// Default answers for clients that can't be asked, if the [UnaskablePolicy] says so, and after
+// [Question.Within].
 func (q Question[T]) Default(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.confirms {
@@ -108,8 +107,8 @@ func (q Question[T]) Prefill(v T) Question[T] {
 	})
 }
 
-// Within gives the user d to answer. Then the Default stands in. Without one a [Confirm] is
-// false, an [Optional] nil, a [Reply] [Unanswered], and any other question ends the call.
+// Within gives the user d to answer. Then the Default stands in; else a [Confirm] is false, an
+// [Optional] nil, and a [Reply] [Unanswered], as any other question ends the call.
 func (q Question[T]) Within(d time.Duration) Question[T] {
 	return q.change(func(s *spec) error {
 		if d < time.Millisecond {

@@ -26,32 +26,28 @@ import (
 type Options struct {
 	Limits
 
-	// State has the keys of the states; if none, a random one. Instances that share calls share
-	// keys.
+	// State has the keys of the states; if none, a random one.
 	State *statecodec.Options
 	// Audience names this server where several share keys.
 	Audience string
-	// Principal identifies the sender of a request, and states are bound to it. Equal requests
-	// of one principal may be one call, so tell users apart who share a token. If nil, it is the
-	// UserID of go-sdk's token info, "" without a token.
+	// Principal identifies the sender of a request, and states are bound to it: tell users apart
+	// who share a token. If nil, it is the UserID of go-sdk's token info, "" without a token.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
-	// Legacy is for legacy clients; LegacyBridge if zero.
-	Legacy LegacyPolicy
-	// Unaskable is for clients that can't be asked; UnaskableRefuse if zero.
+	Legacy    LegacyPolicy
 	Unaskable UnaskablePolicy
-	// Narrow takes from a client what it declares and can't do. It is called for each request,
-	// and must say the same in all rounds of a call.
+	// Narrow takes from a client what it declares and can't do, alike in all rounds of a call.
 	Narrow func(who mcp.Implementation, client era.Client) era.Client
 	// Bridge bounds the asking of legacy clients.
 	Bridge *sse.BridgeOptions
 	// Durable has a store remember the rounds, so that a request that comes again gets the first
-	// result: durable.In(store, nil). docs/what-can-happen-twice.md has the promise.
+	// result: durable.In(store, nil). See docs/what-can-happen-twice.md.
 	Durable keep.Durability
-	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable.
+	// Same decides which first requests mean one call. It needs Durable.
 	Same SamePolicy
-	// SameKey is a client's key for a call, "" for none. If nil, it is the header Idempotency-Key, or
-	// idempotencyKey, idempotency-key or io.modelcontextprotocol/idempotencyKey of _meta. All requests
-	// of one principal with one key are one call, for a day. Without a principal a key needs 16 bytes.
+	// SameKey is a client's key for a call, "" for none. If nil, it is the header
+	// Idempotency-Key, or idempotencyKey, idempotency-key or
+	// io.modelcontextprotocol/idempotencyKey of _meta. All requests of one principal with it are
+	// one call, for a day. An unknown caller's needs 16 bytes.
 	SameKey func(ctx context.Context, req mcp.Request) string
 	// Listener hears of all calls, such as observe.With(observe.Log(nil)).
 	Listener listen.Listener
@@ -84,9 +80,8 @@ func tokenFor(size int) int {
 	return (size+2)/3*4 + overhead
 }
 
-// Runtime serves the calls of one server, or of several with the same handlers. A state proves
-// that it was made for this request and principal, within its lifetime; not that it was never
-// used before, which takes Options.Durable.
+// Runtime serves the calls of one server. A state proves that it was made for this request and
+// principal, within its lifetime; not that it was never used before, which takes Options.Durable.
 type Runtime struct {
 	opts      Options
 	limits    Limits
@@ -296,10 +291,9 @@ func (rt *Runtime) lastUse(until time.Time) time.Time {
 	return until.Add(2*rt.clockSkew() + time.Minute)
 }
 
-// Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. A call
-// that needs a held handler is refused with -31001, for another instance to serve; those held get
-// the rest of their time. Then Drain refuses all, waits for the rounds that run, and closes.
-// Drain before the transport shuts down.
+// Drain ends the runtime without ending the calls that wait in it, as far as ctx allows: it
+// refuses what another instance can serve, with -31001, gives held handlers the rest of their
+// time, waits for the rounds that run, and closes. Drain before the transport shuts down.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
 	for _, empty := range rt.services.drain() {

@@ -7,21 +7,19 @@ type Style[In, Out any] struct {
 	// Enter runs the handler over the history of its call. It returns questions where it needs
 	// answers.
 	Enter func(ctx context.Context, p *Pass, in In) (*IncompleteResult, Out, error)
-	// Print names the style and the shape of the handler. A call goes on if its print Continues;
-	// nil means the same print. Differs is the error of one that does not.
+	// Print names the style and the shape of the handler. A call goes on if Continues takes the
+	// print that it began with; nil takes the same. Differs is the error if it does not.
 	Print     string
 	Continues func(print string) bool
 	Differs   func(p *Pass, print string) error
 	// The handler Replays: it goes on from the history alone. It Holds: it may be held between
 	// rounds. Again: a run that was cut off can be gone on with.
 	Replays, Holds, Again bool
-	// Asks are questions of every call.
-	Asks []AnyQuestion
-	// Undos are those of [Style.OnStop].
-	Undos []Undoing
-	// Wait has a held handler wait as long again. Its error says that the handler is gone.
+	Asks                  []AnyQuestion // in every call
+	Undos                 []Undoing     // see OnStop
+	// Wait has a held handler wait as long again, unless it is gone.
 	Wait func(p *Pass) error
-	// Leave lets go of the held handler: its call has ended, or goes on elsewhere.
+	// Leave lets go of the held handler.
 	Leave func(p *Pass, elsewhere bool)
 
 	legacy *Style[In, Out] // for legacy clients, see ByVersion

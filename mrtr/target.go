@@ -24,12 +24,12 @@ import (
 type HandlerOptions struct {
 	Legacy    LegacyPolicy
 	Unaskable UnaskablePolicy
-	// Version is that of the handler; if empty, that of the build's version control stamp.
+	// Version is that of the handler; if empty, the build's.
 	Version string
 	// Needs are questions that every call asks: a client that can't answer one is refused at
 	// once.
 	Needs []AnyQuestion
-	// Name is that of the tool, for an instance that was not called yet. [Add] knows it.
+	// Name is that of the tool. [Add] knows it.
 	Name string
 	// Audience tells handlers of one name and Runtime apart.
 	Audience string
@@ -40,14 +40,14 @@ type HandlerOptions struct {
 	Same        SamePolicy
 	SameKey     func(ctx context.Context, req mcp.Request) string
 	Interrupted Interrupted
-	// Within bounds a round that is kept; 5 minutes if zero.
+	// Within bounds a kept round; 5 minutes if zero.
 	Within time.Duration
-	// Cancel passes the client's cancellation on to a kept round's code outside effects.
+	// Cancel passes the client's cancellation on to code outside effects.
 	Cancel bool
 	Task   TaskPolicy
 }
 
-// Interrupted says what becomes of a round that was cut off, when its request comes again.
+// Interrupted says what becomes of a round whose instance died.
 type Interrupted int
 
 const (

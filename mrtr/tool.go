@@ -18,8 +18,8 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Add adds a tool to a server. Like mcp.AddTool it panics where the program is wrong. An output may
-// have methods Text() string, Content() []mcp.Content and Meta() mcp.Meta, for more than data.
+// Add adds a tool. Like mcp.AddTool it panics where the program is wrong. An output may have
+// methods Text() string, Content() []mcp.Content and Meta() mcp.Meta, for more than data.
 func Add[In, Out any](s *mcp.Server, r *Runtime, t *mcp.Tool, h Style[In, Out], o ...*HandlerOptions) {
 	var own HandlerOptions
 	if len(o) > 1 {
@@ -113,8 +113,7 @@ func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *Handler
 	}
 }
 
-// Resource makes a resource handler, whose input is the address. The result of a call that asked
-// goes out uncached.
+// Resource makes a resource handler, whose input is the address.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
@@ -140,14 +139,13 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	}
 }
 
-// AddTool does as mcp.AddTool does, at less than half the cost of a call, with a handler of
-// [Tool] or of your own.
+// AddTool is mcp.AddTool at less than half the cost of a call, for any handler.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
 	described, handler := typed.Handler(t, h)
 	AddRawTool(s, described, handler)
 }
 
-// AddRawTool does as mcp.Server.AddTool does, for package mcphttp to serve past go-sdk's layers.
+// AddRawTool is mcp.Server.AddTool, for package mcphttp to serve past go-sdk's layers.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
 
 // front is a registered handler: the one way from a request to a round, whichever of the three

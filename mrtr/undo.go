@@ -161,8 +161,7 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon ends a call that only this held handler could have gone on with, and undoes its
-// effects.
+// Abandon undoes the effects of a call that only this held handler could have gone on with.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
 		l.undo(context.Background(), l.target.undos, why)
