@@ -10,19 +10,16 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// A Texter is an output that says its own text, for people and models. The structured output
-// stands beside it.
-type Texter interface{ Text() string }
-
-// ContentProvider is an output with content of its own: images, audio, links, embedded
-// resources. It follows the text of a [Texter]. The structured output, made of the fields that
-// encode as JSON, stands beside it.
-type ContentProvider interface{ Content() []mcp.Content }
-
-// MetaProvider is an output with the _meta of its result.
-type MetaProvider interface{ Meta() mcp.Meta }
+// An output may say its own text, have content of its own behind that, such as images, and the _meta
+// of its result. Its structured output stands beside them.
+type (
+	texter          interface{ Text() string }
+	contentProvider interface{ Content() []mcp.Content }
+	metaProvider    interface{ Meta() mcp.Meta }
+)
 
 // result is the result of a call: the output of a handler, and for a typed tool the content
 // and _meta that the output makes itself.
@@ -50,17 +47,17 @@ func loader[Out any](f resultFormat[Out]) func(json.RawMessage) (any, error) {
 }
 
 // stopper makes the outcome of a call that was stopped with an output.
-func stopper[Out any](f resultFormat[Out]) func(any) Outcome {
-	return func(out any) Outcome {
+func stopper[Out any](f resultFormat[Out]) func(any) keep.Outcome {
+	return func(out any) keep.Outcome {
 		own, ok := out.(Out)
 		if !ok {
-			return Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
 		}
 		r := &result[Out]{out: own}
 		if err := guard(func() error { return f.complete(r) }); err != nil {
-			return Outcome{Err: safeError(err)}
+			return keep.Outcome{Err: safeError(err)}
 		}
-		return Outcome{Value: r, Stopped: true}
+		return keep.Outcome{Value: r, Stopped: true}
 	}
 }
 
@@ -122,7 +119,7 @@ func hasOwnContent[Out any]() bool {
 	if t.Kind() == reflect.Interface { // its values decide
 		return true
 	}
-	for _, way := range []reflect.Type{reflect.TypeFor[Texter](), reflect.TypeFor[ContentProvider](), reflect.TypeFor[MetaProvider]()} {
+	for _, way := range []reflect.Type{reflect.TypeFor[texter](), reflect.TypeFor[contentProvider](), reflect.TypeFor[metaProvider]()} {
 		if t.Implements(way) || reflect.PointerTo(t).Implements(way) {
 			return true
 		}
@@ -133,15 +130,15 @@ func hasOwnContent[Out any]() bool {
 // ownResult holds the text, content and _meta of an output that has any; else it is nil, and
 // go-sdk makes the content from the structured output.
 func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
-	texter, speaks := provider[Texter](out)
-	contents, shows := provider[ContentProvider](out)
-	meta, annotates := provider[MetaProvider](out)
+	says, speaks := provider[texter](out)
+	contents, shows := provider[contentProvider](out)
+	meta, annotates := provider[metaProvider](out)
 	if !speaks && !shows && !annotates {
 		return nil, nil
 	}
 	res := &mcp.CallToolResult{}
 	if speaks {
-		res.Content = []mcp.Content{&mcp.TextContent{Text: texter.Text()}}
+		res.Content = []mcp.Content{&mcp.TextContent{Text: says.Text()}}
 	}
 	if shows {
 		for _, content := range contents.Content() {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -45,23 +46,26 @@ func Always[In, T any](q mrtr.Question[T]) Answer[In, T] {
 	return Question(q.Key(), func(context.Context, In) (mrtr.Question[T], error) { return q, nil })
 }
 
+// Following makes the question that follows from an answer.
+type Following[In, A, T any] func(ctx context.Context, in In, a A) (mrtr.Question[T], error)
+
 // After is an answer that depends on another one. Its function runs when that is known, so its
 // question goes out in a later round.
-func After[In, A, T any](a Answer[In, A], key string, ask func(ctx context.Context, in In, a A) (mrtr.Question[T], error)) Answer[In, T] {
+func After[In, A, T any](a Answer[In, A], key string, ask Following[In, A, T]) Answer[In, T] {
 	return newAnswer(key, ask != nil, func(ctx context.Context, at *At[In]) (mrtr.Question[T], error) {
 		return ask(ctx, at.In, a.Of(at))
 	}, a.answer)
 }
 
 func newAnswer[In, T any](key string, asks bool, ask func(ctx context.Context, at *At[In]) (mrtr.Question[T], error), after ...*answer[In]) Answer[In, T] {
-	if err := mrtr.CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		panic(err)
 	}
 	if !asks {
-		panic(mrtr.Misuse("the answer %q has no function that answers or asks", key))
+		panic(misuse("the answer %q has no function that answers or asks", key))
 	}
 	if slices.Contains(after, nil) {
-		panic(mrtr.Misuse("the answer %q depends on the zero Answer: make that first, with Question", key))
+		panic(misuse("the answer %q depends on the zero Answer: make that first, with Question", key))
 	}
 	return Answer[In, T]{&answer[In]{
 		key: key, after: after,
@@ -71,7 +75,7 @@ func newAnswer[In, T any](key string, asks bool, ask func(ctx context.Context, a
 				err = q.Err()
 			}
 			if err == nil && q.Key() != "" && q.Key() != key {
-				err = mrtr.Misuse("the answer %q asks a question with another key, %q", key, q.Key())
+				err = misuse("the answer %q asks a question with another key, %q", key, q.Key())
 			}
 			return q, err
 		},
@@ -96,9 +100,9 @@ func (a Answer[In, T]) Of(at *At[In]) T {
 	v, ok := at.values[a.answer]
 	switch {
 	case a.answer == nil:
-		panic(mrtr.Misuse("the zero Answer is read: make it with Question"))
+		panic(misuse("the zero Answer is read: make it with Question"))
 	case !ok:
-		panic(mrtr.Misuse("the handler does not name the answer %q, and reads it", a.key))
+		panic(misuse("the handler does not name the answer %q, and reads it", a.key))
 	}
 	own, _ := v.(T) // nil where T is an interface
 	return own
@@ -139,28 +143,34 @@ func ordered[In any](wanted ...*answer[In]) (order []*answer[In]) {
 			visit(before)
 		}
 		if slices.ContainsFunc(order, func(other *answer[In]) bool { return other.key == a.key }) {
-			panic(mrtr.Misuse("key %q stands for two answers that a handler is given: each needs a key of its own", a.key))
+			panic(misuse("key %q stands for two answers that a handler is given: each needs a key of its own", a.key))
 		}
 		order = append(order, a)
 	}
 	for _, a := range wanted {
 		if a == nil {
-			panic(mrtr.Misuse("a handler is given the zero Answer: make it with Question"))
+			panic(misuse("a handler is given the zero Answer: make it with Question"))
 		}
 		visit(a)
 	}
 	return order
 }
 
+// Func is a handler with one answer, and Func2 one with two.
+type (
+	Func[In, A, Out any]     func(ctx context.Context, c *mrtr.Call, in In, a A) (Out, error)
+	Func2[In, A, B, Out any] func(ctx context.Context, c *mrtr.Call, in In, a A, b B) (Out, error)
+)
+
 // Handler names the answer that a handler needs, and enters it once, when that is there. A decline
 // ends the call, unless the question is lenient. The handler's effects happen after the last
 // question.
-func Handler[In, Out, A any](a Answer[In, A], h func(ctx context.Context, c *mrtr.Call, in In, a A) (Out, error)) mrtr.Style[In, Out] {
+func Handler[In, Out, A any](a Answer[In, A], h Func[In, A, Out]) mrtr.Style[In, Out] {
 	return style(h != nil, func(ctx context.Context, at *At[In]) (Out, error) { return h(ctx, at.Call, at.In, a.Of(at)) }, a.answer)
 }
 
 // Handler2 is [Handler] with two answers.
-func Handler2[In, Out, A, B any](a Answer[In, A], b Answer[In, B], h func(ctx context.Context, c *mrtr.Call, in In, a A, b B) (Out, error)) mrtr.Style[In, Out] {
+func Handler2[In, Out, A, B any](a Answer[In, A], b Answer[In, B], h Func2[In, A, B, Out]) mrtr.Style[In, Out] {
 	return style(h != nil, func(ctx context.Context, at *At[In]) (Out, error) {
 		return h(ctx, at.Call, at.In, a.Of(at), b.Of(at))
 	}, a.answer, b.answer)
@@ -206,3 +216,5 @@ func style[In, Out any](enters bool, h func(ctx context.Context, at *At[In]) (Ou
 		return nil, out, err
 	}}
 }
+
+func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
