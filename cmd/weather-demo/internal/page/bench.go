@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type bench struct {
 	id        string
 	events    *events
 	instances map[string]*instance
-	rounds    store.Store
+	rounds    *store.Memory
 	opener    *mrtr.Runtime // it only opens states
 	closing   *sync.WaitGroup
 	sockets   atomic.Int32 // that are open: the visitor is there
@@ -34,9 +35,9 @@ type bench struct {
 
 func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
-	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing}
+	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20}), closing: closing}
 	var err error
-	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(b.rounds, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
+	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(mortal{b.rounds, new(atomic.Bool)}, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
 	}
 	for _, name := range instanceNames {
@@ -45,15 +46,39 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	return b, nil
 }
 
-// outliving is a memory store that outlives the instances that use it, since they are
-// killed and started inside one process.
-type outliving struct{ *store.Memory }
+// mortal is a memory store in the hands of an instance, which it outlives: they are killed and
+// started inside one process. Nothing that is dead writes.
+type mortal struct {
+	*store.Memory
+	dead *atomic.Bool
+}
 
-func (outliving) Scope() store.Scope { return store.Machine }
+func (mortal) Scope() store.Scope { return store.Machine }
+
+func (m mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	if m.dead.Load() {
+		return 0, store.ErrForgotten
+	}
+	return m.Memory.Create(ctx, key, value, ttl)
+}
+
+func (m mortal) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if m.dead.Load() {
+		return 0, store.ErrForgotten
+	}
+	return m.Memory.Update(ctx, key, at, value, ttl)
+}
+
+func (m mortal) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	if m.dead.Load() {
+		return 0, store.ErrForgotten
+	}
+	return m.Memory.Schedule(ctx, key, at, value, ttl, due)
+}
 
 func (b *bench) close() {
 	for _, i := range b.instances {
-		i.cut()
+		i.kill()
 	}
 	b.closing.Go(func() { _ = b.opener.Close() })
 }

@@ -111,13 +111,25 @@ func (w *watcher) Observe(_ context.Context, e observe.Event) {
 	})
 }
 
-// charged takes the line of a charge, and finds the line of the source that made it, and
-// the call.
-func (w *watcher) charged(text string) {
+func (w *watcher) charged(text string) { w.did("charge", text) }
+
+// workTime is how long a report takes in a task: long enough to kill its instance by hand.
+const workTime = 8 * time.Second
+
+func (w *watcher) works(ctx context.Context) {
+	w.did("at work", "")
+	select {
+	case <-time.After(workTime):
+	case <-ctx.Done():
+	}
+}
+
+// did notes an action of a handler, with its call and the line of its source.
+func (w *watcher) did(kind, text string) {
 	if w.silent.Load() {
 		return
 	}
-	e := event{Instance: w.instance, Kind: "charge", Text: text}
+	e := event{Instance: w.instance, Kind: kind, Text: text}
 	e.Call, _ = w.entered.Load().(string)
 	e.File, e.Line = writtenAt()
 	w.to.add(e)

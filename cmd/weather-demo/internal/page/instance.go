@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,11 +16,13 @@ import (
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -29,6 +32,7 @@ type settings struct {
 	store bool // rounds are remembered
 	short bool // states live for shortLife
 	other bool // the key is another
+	next  bool // the tools are of another version
 }
 
 const (
@@ -36,6 +40,10 @@ const (
 	shortLife = 2 * time.Second
 	// owner is who speaks on a socket that names nobody.
 	owner = "visitor"
+	// lease is how long an instance may be silent before another one takes its rounds over.
+	lease = 3 * time.Second
+	// pollInterval is what clients are told of tasks.
+	pollInterval = 300 * time.Millisecond
 )
 
 // instance is one of a bench's servers. It can be killed and started again.
@@ -52,6 +60,7 @@ type instance struct {
 // stand is a runtime with its server, and the sockets to it.
 type stand struct {
 	rt     *mrtr.Runtime
+	tasks  *tasks.Manager
 	server *mcp.Server
 	ws     *wstransport.Handler
 	silent atomic.Bool // since it was killed
@@ -87,7 +96,7 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	watch := &watcher{instance: i.name, to: i.bench.events, silent: &st.silent}
 	o := &mrtr.Options{State: life, Listener: observe.With(watch), Principal: principal}
 	if s.store {
-		o.Durable = durable.In(i.bench.rounds, nil)
+		o.Durable = durable.In(mortal{i.bench.rounds, &st.silent}, &durable.Options{Lease: lease})
 	}
 	var err error
 	if st.rt, err = mrtr.New(o); err != nil {
@@ -96,23 +105,41 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	card := &options.Card{Out: watch.charged}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, card))
+		made := o.New
+		if s.next {
+			made = rewritten(o)
+		}
+		mrtr.AddTool(st.server, weather.Tool(o), made(st.rt, card))
 	}
+	st.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if rendezvous.TaskRoundOf(ctx) != nil {
+				ctx = weather.WithWork(ctx, watch.works)
+			}
+			return next(ctx, method, req)
+		}
+	})
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, err
+	}
+	if st.tasks, err = tasks.Install(st.server, &tasks.Options{Runtime: st.rt, PollInterval: pollInterval, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
 	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
 	return st, err
 }
 
-// kill returns when the runtimes are closed: one that is still closing could take a round
-// up through the store, which nothing dead does.
-func (i *instance) kill() { i.cut().Wait() }
+// rewritten is another version of a tool: in steps, or in guards where it was in steps.
+func rewritten(o options.Option) options.New {
+	if strings.HasPrefix(o.Name, "steps") {
+		return options.Native
+	}
+	return options.Steps
+}
 
-// cut cuts the instance's sockets as a crash would, without a close code, and
-// closes its runtimes: the handlers they held are gone.
-func (i *instance) cut() (closed *sync.WaitGroup) {
-	closed = &sync.WaitGroup{}
+// kill cuts the instance's sockets as a crash would, without a close code, and
+// closes its runtimes: the handlers they held are gone, and write nothing more.
+func (i *instance) kill() {
 	i.mu.Lock()
 	i.killed = true
 	stands := i.stands
@@ -121,16 +148,14 @@ func (i *instance) cut() (closed *sync.WaitGroup) {
 	for _, st := range stands {
 		st.silent.Store(true)
 		st.wires.cut()
-		closed.Add(1)
 		i.bench.closing.Go(func() {
+			_ = st.tasks.Close()
 			_ = st.rt.Close()
-			closed.Done()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			_ = st.ws.Shutdown(ctx)
 		})
 	}
-	return closed
 }
 
 func (i *instance) start() {
@@ -151,7 +176,7 @@ func switching(turn func(*instance)) func(http.ResponseWriter, *http.Request, *i
 func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	s, user, ok := settingsOf(r.URL.Query())
 	if !ok {
-		http.Error(w, "A socket takes life=short, key=other, user=NAME, and store=on.", http.StatusBadRequest)
+		http.Error(w, "A socket takes life=short, key=other, version=next, user=NAME, and store=on.", http.StatusBadRequest)
 		return
 	}
 	st, err := i.stand(s)
@@ -175,8 +200,8 @@ func settingsOf(q url.Values) (s settings, user string, ok bool) {
 	if user == "" {
 		user = owner
 	}
-	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short", other: q.Get("key") == "other"}
-	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "") && (s.other || q.Get("key") == "")
+	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short", other: q.Get("key") == "other", next: q.Get("version") == "next"}
+	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "") && (s.other || q.Get("key") == "") && (s.next || q.Get("version") == "")
 	return s, user, known && len(user) <= 40
 }
 
