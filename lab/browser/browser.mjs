@@ -35,13 +35,13 @@ export const setFonts = (page, set) => page.evaluate((set) => {
 
 export const press = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" }).first().click();
 
-export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon", late = false }) {
+export async function choose(page, { style = "native", resumes = false, legacy = false, task = false, place = "Lisbon", late = false }) {
   const more = page.locator("details:not([open]) summary");
   if (await more.count()) await more.click();
   await page.locator(`input[name=style][value=${style}]`).check({ force: true });
   if (resumes) await page.getByLabel("and replay if the handler is gone").check();
   if (late) await page.getByLabel("charge in the last round").check();
-  await page.locator(`input[name=era][value=${legacy ? "legacy" : "modern"}]`).check({ force: true });
+  await page.locator(`input[name=era][value=${legacy ? "legacy" : task ? "task" : "modern"}]`).check({ force: true });
   await page.locator(`input[name=place][value=${place}]`).check({ force: true });
 }
 
@@ -59,7 +59,7 @@ export async function asked(page, message) {
 // events since an attack began, or all of them.
 export function seenOf(el) {
   const story = el.seen.story ?? el.seen;
-  const { items, charges, marked, requests, entries, style } = story;
+  const { items, charges, marked, requests, entries, style, store } = story;
   const from = items.findIndex((i) => i.kind === "rule");
   const since = items.slice(from + 1);
   const text = (i) => JSON.stringify(i.message, (key, value) => (key === "requestState" ? undefined : value));
@@ -67,7 +67,7 @@ export function seenOf(el) {
   return {
     said: said(since), earlier: said(items.slice(0, Math.max(from, 0))), before: marked, after: charges.length, requests, entries, lines: charges.map((c) => c.line), says: el.seen.says,
     runs: since.filter((i) => i.kind === "run").map(({ instance, resumed, trace }) => ({ instance, resumed, lines: trace.map((t) => t.line), remembered: trace.some((t) => t.kind === "remembered") })),
-    stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })), late: style.late,
+    stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })), late: style.late, store,
   };
 }
 

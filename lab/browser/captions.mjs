@@ -6,7 +6,9 @@ const all = (text, pattern) => [...text.matchAll(pattern)].map((m) => m.slice(1)
 
 // heard are the texts in a message of the server.
 function heard({ instance, text }) {
-  const { result, error, params } = JSON.parse(text);
+  const message = JSON.parse(text);
+  const { params } = message;
+  const { result, error } = message.result?.status && message.result.status !== "input_required" ? message.result : message;
   const questions = Object.values(result?.inputRequests ?? {}).map((q) => q.params.message);
   const content = (result?.content ?? []).map((c) => c.text).join(" ");
   return { instance, refusal: Boolean(error || result?.isError), error: Boolean(error), asks: Boolean(params) || questions.length > 0, texts: [error?.message, params?.message, ...questions, content].filter(Boolean) };
@@ -50,6 +52,17 @@ export const claims = {
   "waits": [/keeps nothing|holds it until you answer|holds the open connection until/, (s) => s.told.at(-1).asks],
   "declined": [/You said no/, (s) => /was (declined|cancelled)/.test(s.told.at(-1).texts.join())],
   "failed": [/failed before it asked/, (s) => s.requests === 1 && s.told.at(-1).refusal],
+  "another version": [/names another way to write the tool/, (s) => s.told.some((m) => m.texts.join().includes("it was written as")) && stamped(s, "refused")],
+  "a task waits": [/the task waits for your answer in the (store|memory)/, (s, where) => s.told.at(-1).asks && s.store === (where === "store")],
+  "a task is held": [/the task waits for your answer with the handler that instance (.) holds/, (s, i) => s.told.at(-1).asks && ran(s, i)],
+  "a task works": [/nstance (.)(?: took[^:]*: it)? works at line/, (s, i) => s.runs.at(-1).instance === i.toLowerCase() && s.after === 1],
+  "no request is open": [/no request (?:is|was) open/, (s) => s.requests === s.told.length],
+  "a task was taken over": [/Instance (.) took the task over and ran/, (s, i) => s.runs.at(-1).instance === i.toLowerCase() && !s.runs.at(-1).resumed && s.runs.length > 2],
+  "a task completed": [/The task completed at instance (.)/, (s, i) => result(s) && s.runs.every((r) => r.instance === i.toLowerCase())],
+  "the other one completed": [/Instance (.) completed the task that instance (.) left/, (s, to, from) => result(s) && ran(s, to) && ran(s, from) && s.runs.at(-1).instance === to.toLowerCase()],
+  "no effect twice": [/no effect happened twice/, (s) => s.after === 1],
+  "no such task": [/Instance (.) knows no such task: without a store it was in the memory of instance (.)/, (s, to, from) => !s.store && ran(s, from) && !ran(s, to) && s.told.at(-1).error && s.told.at(-1).texts[0].includes("not found")],
+  "unknown": [/Instance (.) took the task over, and cannot tell what was done/, (s, i) => s.told.at(-1).instance === i.toLowerCase() && s.told.at(-1).texts[0].includes("unknown")],
   "goes on": [/handler went on behind/, (s) => s.runs.at(-1).resumed],
 };
 

@@ -183,6 +183,40 @@ for (const [style, extra] of surviving) {
   });
 }
 
+// A task, and what becomes of it when its instance is killed while it works.
+for (const [style, end] of [["once", "The result"], ["steps", "An error result, which the model can read"], ["coroutine", "An error result, which the model can read"], ["journal", "The result"]]) {
+  for (const [store, kill] of [[true, true], [false, true], [style === "once", false]]) {
+    check(`task/${style}${store ? " with a store" : ""}${kill ? ", killed at work" : ""}`, {}, async (page) => {
+      const says = async (of, where) => {
+        const caption = page.locator(".caption", { hasText: of });
+        await caption.waitFor();
+        readCaption(await caption.textContent(), await caption.evaluate(seenOf), where);
+      };
+      await choose(page, { style, task: true, place: kill ? "Lisbon" : "Springfield" });
+      await page.getByLabel(store ? "with a store" : "no store").check({ force: true });
+      await call(page);
+      if (!kill) {
+        await asked(page, "Which Springfield?");
+        await press(page, "Answer");
+      }
+      await asked(page, "Which units?");
+      await says(/the task waits/, "a question of a task");
+      same(await page.locator(".in-hand, [name=lose]").count(), 0, "states, and responses to lose");
+      await press(page, "Answer");
+      await says(/^The card is charged, and instance A works/, "a task at work");
+      if (kill) {
+        await page.waitForTimeout(500); // the end of an effect is noted soon, and not at once
+        await press(page, /^kill it/);
+      }
+      if (kill && store && end === "The result") await says(/^Instance B took the task over/, "a task that was taken over");
+      const r = await done(page, `a task in ${style}`);
+      same([r.kind, r.charges], [kill && !store ? "Error −32602" : end === "The result" || !kill ? "The result" : end, 1], "the end");
+      const sent = await page.locator(".msg b").allTextContents();
+      for (const title of ["task, working", "tasks/get ", "input_required", "tasks/update ", "acknowledged"]) must(sent.includes(title), `the wire lacks ${title}: ${sent}`);
+    });
+  }
+}
+
 check("killed/legacy", {}, async (page) => {
   await playTo(page, { style: "sse_shim", legacy: true }, null);
   await press(page, /^kill it/);
@@ -230,11 +264,12 @@ const toDo = {
   "Change one byte": (page) => press(page, "Change one byte"),
   "Lose the answer": (page) => page.getByLabel("lose the response").check(),
   "Lose it with a store": (page) => page.getByLabel("lose the response").check(),
+  "Kill it at work": () => {},
 };
 const chargesOf = { "Charge twice": 2, "Change one byte": 0, "Lose the answer": 2 };
 check("the whole tour", {}, async (page) => {
   const titles = (await page.locator(".tour a").allInnerTexts()).map((t) => t.replace(/^\d+\s*/, ""));
-  same(titles.length, 8, "steps");
+  same(titles.length, 9, "steps");
   for (const [i, title] of titles.entries()) {
     same((await page.locator("[aria-current=step]").innerText()).replace(/^\d+\s*/, ""), title, "the step");
     await call(page);
@@ -245,12 +280,16 @@ check("the whole tour", {}, async (page) => {
     }
     await press(page, "Answer");
     if (title.startsWith("Lose")) await sendAgain(page);
+    if (title === "Kill it at work") {
+      await page.locator(".caption", { hasText: "works at line" }).waitFor();
+      await press(page, /^kill it/);
+    }
     const r = await done(page, title);
     same(r.charges, chargesOf[title] ?? 1, `${title}: charges`);
     same(await page.locator(".todo").count(), 0, `${title}: tasks that are left`);
     const next = page.locator(".result button.primary");
-    same(await next.innerText(), i < 7 ? `Next: ${titles[i + 1][0].toLowerCase()}${titles[i + 1].slice(1)}` : "Next: now try to break it", "the next step");
-    if (i < 7) await next.click();
+    same(await next.innerText(), i < 8 ? `Next: ${titles[i + 1][0].toLowerCase()}${titles[i + 1].slice(1)}` : "Next: now try to break it", "the next step");
+    if (i < 8) await next.click();
   }
   same(await page.locator(".home a").count(), 3, "links to go on");
 });
@@ -349,6 +388,7 @@ const early = {
   user: ["native refused", "coroutine refused"],
   late: ["native refused", "once refused", "coroutine refused"],
   key: ["native refused", "once refused", "coroutine refused", "naive refused"],
+  version: ["native refused", "once refused", "steps refused", "coroutine refused", "journal refused", "given refused", "naive refused", "await refused"],
   other: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   kill: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],

@@ -148,7 +148,7 @@ func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 		case "work":
 			d.pass(s.From, s.To, "ran")
 			if d.run.Works {
-				d.stop(s)
+				d.way.Stopped = &s
 				return true
 			}
 		case "return":

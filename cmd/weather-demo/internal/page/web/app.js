@@ -49,7 +49,7 @@ class App {
 
 	#route() {
 		const name = location.hash.slice(1);
-		const step = /^tour-([1-8])$/.exec(name)?.[1];
+		const step = /^tour-([1-9])$/.exec(name)?.[1];
 		this.view = this.views[name] ? name : "play";
 		if (step) this.views.play.take(step - 1);
 		document.title = `${step ? tour[step - 1].title : titles[this.view]} · weather-demo`;

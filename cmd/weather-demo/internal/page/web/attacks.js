@@ -97,6 +97,12 @@ export const attacks = [
 		run: onSecond("a server with another key", () => [undefined, { other: true, warning: "to another key" }, "b"]),
 	},
 	{
+		id: "version", title: "Another version", reason: "The tool was written otherwise and deployed while its user thought.",
+		naive: "goes on anyway takes the answer to one question for that to another.",
+		why: "The state opens and names another way to write the tool, in which its answers may mean something else, so the handler is not entered.",
+		run: onSecond("B has another version", () => [undefined, { next: true, warning: "to another version" }, "b"]),
+	},
+	{
 		id: "other", title: "Answer on instance B", reason: "A load balancer sends the second round elsewhere.",
 		naive: "keeps the call in memory never heard of it.",
 		why: "B has the key, opens the state, and finishes a call that it had never seen.",

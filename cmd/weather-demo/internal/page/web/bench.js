@@ -50,13 +50,15 @@ export class Bench {
 	}
 
 	// client returns a connected client, and keeps modern ones for the next call.
-	async client(instance, { store, short, user, other, legacy, watch } = {}) {
+	async client(instance, { store, short, user, other, next, legacy, tasks, watch } = {}) {
+		if (this.killed.has(instance)) throw new ConnectionLost(0);
 		const url = new URL(`demo/${this.id}/${instance}/ws`, base);
 		url.protocol = url.protocol.replace("http", "ws");
 		if (store) url.searchParams.set("store", "on");
 		if (short) url.searchParams.set("life", "short");
 		if (user) url.searchParams.set("user", user);
 		if (other) url.searchParams.set("key", "other");
+		if (next) url.searchParams.set("version", "next");
 		if (legacy) return Client.connect(url, { legacy, watch });
 		let client = this.#clients.get(url.href);
 		if (!client) {
@@ -66,7 +68,7 @@ export class Bench {
 			this.#clients.set(url.href, client);
 			client.closed.then(() => this.#clients.delete(url.href));
 		}
-		if (watch) client.watch = watch;
+		if (watch) Object.assign(client, { watch, tasks: Boolean(tasks) });
 		return client;
 	}
 

@@ -121,7 +121,7 @@ const draw = {
 			const start = p.run ? lane - g.box / 2 : lane;
 			return h(`g.arrow.${item.refusal ? "refusal" : "server"}`, props, shaft(start, g.client + 6, arrow), head(g.client, arrow, -1), item.state && small(start - 36, arrow, "got"));
 		}
-		const end = lane - (stage.story.items[i + 1]?.kind === "stamp" ? 46 : g.box / 2);
+		const end = lane - (stage.story.items[i + 1]?.kind === "stamp" ? 46 : stage.story.task ? 0 : g.box / 2);
 		return h("g.arrow.client", props, shaft(g.client, end - 6, arrow), head(end, arrow, 1),
 			!stage.preview && circle("disc", g.client, arrow, item.number ? 11 : 4),
 			item.number && text("disc-no", g.client, arrow + 4, item.number),
@@ -160,7 +160,7 @@ const draw = {
 		const { bytes, killed, holds } = p.item;
 		const { lane, middle } = p;
 		const half = g.narrow ? 34 : 44;
-		const words = { nothing: ["holds", "nothing"], handler: ["holds the", "handler"], stream: ["holds the", "open stream"] }[holds];
+		const words = { nothing: ["holds", "nothing"], handler: ["holds the", "handler"], stream: ["holds the", "open stream"], task: ["holds", "the task"], work: ["works on", "the task"] }[holds];
 		return h("g.gap", props,
 			bytes > 0 && h("g.held-env", { style: { "--dx": `${lane - g.client - 60}px` } },
 				h("g", { transform: `translate(${g.client - 32 * g.scale} ${middle - 21 * g.scale})rotate(-3 32 21)scale(${g.scale})` }, envelopeParts({ draining: stage.short && !killed }))),
@@ -197,7 +197,7 @@ function label(p, g, stage, { key, class: fresh }) {
 				return button([h("b", g.narrow ? "sealed state" : "the client keeps the state"), lines([`${item.bytes} bytes${g.narrow ? "" : item.thought ? `, you thought for ${item.thought} s` : ", sealed"}`])],
 					() => actions.openState(item.token), { ...props, class: `keeps ${fresh}` });
 			}
-			return item.holds === "stream" && h("p.note", props, lines(["no state:", g.narrow ? "still open" : "the call is still open"]));
+			return h("p.note", props, lines(["no state:", item.holds === "stream" ? `${g.narrow ? "" : "the call is "}still open` : `${g.narrow ? "" : "the client has "}the task's id`]));
 		}
 		case "run":
 			if (stage.preview) return null;
@@ -218,10 +218,12 @@ export function preview(story, width) {
 	const held = ["Coroutine", "Resumable"].includes(engine);
 	const goesOn = held ? "It goes on where it stopped" : { Steps: "It goes on with the next step", Given: "It enters the handler" }[engine] ?? "It has run again from its top";
 	const rest = story.place === "Atlantis" ? [say(server, "It fails before it asks.")]
+		: story.task ? [say(server, "You get the id of a task, at once."), run, say(client, "You ask for the task, by its id."), say(server, "It asks you, and waits."), { ...a, kind: "gap", bytes: 0, holds: "nothing" },
+			say(client, "You answer it."), say(server, "The server has your answer."), run, say(client, "You ask for it again, now and then."), say(server, "It has completed.")]
 		: story.legacy ? [say(server, "The server asks you over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
 			say(client, "You answer, and the request goes on."), run, say(server, "The request ends, with the result.")]
 		: [say(server, `It returns a question and a sealed state. It ${held ? "holds the handler" : "keeps nothing"}.`), { ...a, kind: "gap", bytes: 1, holds: held ? "handler" : "nothing" },
 			say(client, "You answer with a second call, and the state goes back."), run, say(server, `${goesOn}, ${story.place === "Springfield" ? "asks once more, and then" : "and"} completes.`)];
-	const items = [say(client, "You call the tool."), run, ...rest];
+	const items = [say(client, "You call the tool."), !story.task && run, ...rest].filter(Boolean);
 	return diagram({ story: { items, handler: story.handler }, shown: items.length, preview: true, actions: {} }, width);
 }

@@ -34,7 +34,7 @@ export class Matrix {
 			for (const c of columns) {
 				const cell = style.name + c.era + c.location;
 				if (this.cells.has(cell)) continue;
-				const call = new Call(bench, { style, place: c.location, legacy: c.era === "legacy" });
+				const call = new Call(bench, { style, place: c.location, era: c.era });
 				const outcome = await call.play(scripted(usual)).then(() => call.story, (error) => error);
 				if (outcome instanceof ConnectionLost) throw outcome;
 				this.cells.set(cell, outcome);
@@ -58,7 +58,7 @@ export class Matrix {
 
 	#cell(style, { era, location }) {
 		const story = this.cells.get(style.name + era + location);
-		const play = () => this.app.play({ style: style.name, place: location, legacy: era === "legacy" });
+		const play = () => this.app.play({ style: style.name, place: location, era });
 		return h(`td.${location}`, h("p.era-name", `${era} client`),
 			!story ? (this.cut ? "not played" : "…") : story instanceof Error ? h("span.refusal", story.message)
 			: button([sr(`Play ${style.name}, ${era} client, ${location}: `), score(story), caption(story)], play, { "data-run": JSON.stringify({ style: style.name, era, location, ...figures(story) }) }));

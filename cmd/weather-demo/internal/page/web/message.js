@@ -15,7 +15,7 @@ export function messageView(item) {
 // pretty lays a message out two spaces deep. A token is cut: nobody can read it.
 function pretty(message) {
 	const tokens = [];
-	const cut = (key, value) => (key === "requestState" ? `${value.slice(0, 24)}…` + (tokens.push(value), "") : value);
+	const cut = (key, value) => (["requestState", "taskId"].includes(key) ? `${value.slice(0, 24)}…` + (tokens.push(value), "") : value);
 	return JSON.stringify(message, cut, 2).split(/("(?:[^"\\]|\\.)*"(?=:)|"[\w-]{24}…")/).map((piece, i) => {
 		if (i % 2 === 0) return piece;
 		return piece.endsWith('…"') ? [h("mark", piece), ` sealed, ${tokens.shift().length} bytes`] : h("b", piece);

@@ -11,9 +11,9 @@ export const code = (line) => h("code", { style: { "--indent": /^\t*/.exec(line)
 
 // sourceView shows the handler of a stage's story, as far as it has run.
 export function sourceView(stage) {
-	const { legacy, handler } = stage.story;
+	const { legacy, task, handler } = stage.story;
 	const runs = stage.shownRuns().slice(-5);
-	const number = (run) => (legacy ? run.index : run.number);
+	const number = (run) => (legacy || task ? run.index : run.number);
 	const now = stage.now();
 	const held = stage.heldLine();
 	const rows = handler.lines.map((text, n) => {
@@ -24,11 +24,11 @@ export function sourceView(stage) {
 			h("span.marks", quiet, runs.length ? runs.map((run) => mark(run, line)) : h("i")),
 			h("span.no", quiet, line),
 			code(text),
-			ran.length > 0 && sr(` (ran in ${legacy ? "run" : "request"} ${ran.map(number).join(" and ")})`));
+			ran.length > 0 && sr(` (ran in ${legacy || task ? "run" : "request"} ${ran.map(number).join(" and ")})`));
 	});
 	return [
 		h("div.row.heads", h("span.marks", runs.length ? runs.map((run) => h("i.disc", number(run))) : h("i")), h("span.no"),
-			h("span.dim", !runs.length ? "no line has run yet" : legacy ? "runs, in this one request" : "requests, and the lines that each one ran")),
+			h("span.dim", !runs.length ? "no line has run yet" : legacy || task ? `runs, in this one ${task ? "task" : "request"}` : "requests, and the lines that each one ran")),
 		rows,
 		h("p.path.dim", handler.path),
 	];

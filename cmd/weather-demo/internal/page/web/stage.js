@@ -106,13 +106,13 @@ export class Stage {
 	// holding names what the server holds while its user thinks, and is null when
 	// nobody is asked.
 	get holding() {
-		if (this.playing || !this.shown || !this.story.question) return null;
 		const gap = this.story.items.at(-1);
+		if (this.playing || gap?.kind !== "gap") return null;
 		return gap.killed ? "nothing" : gap.holds;
 	}
 
 	heldLine() {
-		return ["handler", "stream"].includes(this.holding) ? this.story.held?.statement.to : null;
+		return ["handler", "stream", "work"].includes(this.holding) ? this.story.held?.statement.to : null;
 	}
 
 	get charges() {
@@ -160,7 +160,7 @@ export class Stage {
 		if (!this.story.items.length) return "ready";
 		const here = (item) => item?.instance === instance;
 		if (this.playing && here(this.next)) return "running";
-		return (here(this.story.items.at(-1)) && { handler: "holds 1 handler", stream: "holds the stream" }[this.holding]) || "idle";
+		return (here(this.story.items.at(-1)) && { handler: "holds 1 handler", stream: "holds the stream", task: "holds 1 task", work: "at work" }[this.holding]) || "idle";
 	}
 
 	// server draws the server's land.
@@ -172,7 +172,7 @@ export class Stage {
 			document.getElementById(`tab-${id}`).focus();
 		};
 		const move = { ArrowRight: 1, ArrowLeft: -1 };
-		const status = this.playing ? "running" : { nothing: "nothing is held", handler: "a handler is held", stream: "the stream is held" }[holding];
+		const status = this.playing ? "running" : { nothing: "nothing is held", handler: "a handler is held", stream: "the stream is held", task: "the task is held", work: "at work" }[holding];
 		const tab = ({ id, title }, i) => h("button", {
 			key: id, id: `tab-${id}`, type: "button", role: "tab", "aria-selected": String(this.tab === id), "aria-controls": "panel", tabindex: this.tab === id ? 0 : -1,
 			onclick: () => this.show(id), onkeydown: (e) => move[e.key] && choose(i + move[e.key]),
@@ -211,7 +211,7 @@ export class Stage {
 
 	#ledger() {
 		const { charges, story } = this;
-		const wrote = (a) => `${story.legacy ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
+		const wrote = (a) => `${story.legacy || story.task ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
 		return h("div.ledger", { class: charges.length > 1 && "many", "aria-live": "polite" },
 			h("b.count", charges.length),
 			h("div", h("p", h("b", charges.length === 1 ? "charge" : "charges"), charges.length > 1 ? " for one call" : ": the one effect of this tool"),

@@ -7,6 +7,7 @@ import { button, circle, h, path, rect, text } from "./dom.js";
 // stateView shows a token. opened is what the server found in it, or null.
 export function stateView({ token, opened, story, changed }, actions) {
 	if (story.legacy) return h("p.empty", "There is no sealed state: a legacy client is asked while its one request stays open, and the server keeps what it has to know.");
+	if (story.task) return h("p.empty", "Your client has no sealed state: the server keeps that of the task. The client has the task's id, which is sealed too.");
 	if (!token) return h("p.empty", "There is no sealed state yet. Press Call: the first question comes with one.");
 	const header = readHeader(token);
 	const opens = `pens until ${header.expires.toLocaleTimeString("en-GB")}, with key `;
