@@ -1,7 +1,12 @@
-// Package examples holds tools of the size real servers have: an order in five styles, which
-// asks for one thing after another, reserves stock on the way and has its user pay at a third
-// party; and a booking that is migrated from Session.Elicit. Their tests print the questions,
-// the effects and the results.
+// Package examples holds tools of real size. Their tests print the questions, the effects and
+// the results.
+//
+//   - order.go, order_styles.go: an order in five styles, which reserves stock between its
+//     questions and has its user pay at a third party
+//   - migrate_before.go, migrate_after.go: a booking, moved from Session.Elicit
+//   - guard.go: a guard by hand, and with mrtr
+//   - own.go: two styles of your own
+//   - audit_test.go: a trail of who approved what
 package examples
 
 import (
@@ -24,7 +29,7 @@ type Shipment struct {
 	Parcel string `json:"parcel"`
 }
 
-// Address is a form with limits.
+// Address is a form of several fields, with limits.
 type Address struct {
 	Name  string `json:"name" title:"Full name" minLength:"2" maxLength:"60"`
 	Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
@@ -76,8 +81,8 @@ func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 	}
 }
 
-// release puts them back. Where nobody knows whether they were reserved, the shop looks for the
-// reservation by its idempotency key.
+// release puts them back. If nobody knows whether they were reserved, it looks for the reservation
+// by its idempotency key.
 func release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
 	if u.InDoubt {
 		fmt.Println("  looked for", u.Idem)

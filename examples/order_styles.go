@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
-// OrderNative is the order as a guarded handler. It runs from the top in every round,
-// so that its effects stand below the last guard: nothing has to be undone.
+// OrderNative is the order with guards. It runs from the top in every round, so its effects stand
+// below the last guard, and nothing has to be undone.
 func OrderNative(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.IncompleteResult, out Shipment, err error) {
 	if err := checked(in); err != nil {
 		return nil, out, err
@@ -49,8 +49,8 @@ func OrderNative(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.Incomplet
 	return nil, out, err
 }
 
-// OrderOnce reserves before it asks, so that the stock is there when the user has paid.
-// Once keeps the reservation over the rounds, and Release undoes it.
+// OrderOnce reserves before it asks, so that the stock is there when the user has paid. Once
+// reserves in the first round only, and Release undoes it.
 func OrderOnce(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.IncompleteResult, out Shipment, err error) {
 	if err := checked(in); err != nil {
 		return nil, out, err
@@ -88,8 +88,8 @@ func OrderOnce(ctx context.Context, c *mrtr.Call, in Order) (_ *mrtr.IncompleteR
 	return nil, out, err
 }
 
-// Release undoes the reservation when the order is not completed. It is declared with the style,
-// so it also runs where the handler does not: after a crash, or for a user who never came back.
+// Release undoes the reservation of an order that is not completed. It is declared with the style,
+// so it runs without the handler too: after a crash, or for a user who never came back.
 var Release = mrtr.UndoOf("reserve", release)
 
 // OrderLinear is the order as linear code, for Coroutine, Journal and Resumable.
@@ -129,8 +129,8 @@ func OrderLinear(ctx context.Context, c *mrtr.Call, in Order) (out Shipment, err
 	return mrtr.Once(ctx, c, "ship", ship(p))
 }
 
-// OrderSteps is the order as a list of steps. The loop is in the list, up to the
-// largest order, and the steps of items that an order does not have are skipped.
+// OrderSteps is the order as a list of steps. It has a step for each item of the largest order,
+// and skips those that an order does not have.
 func OrderSteps() mrtr.Style[Order, Shipment] {
 	type at = steps.At[Order]
 	var b steps.List[Order, Shipment]
@@ -167,9 +167,9 @@ func OrderSteps() mrtr.Style[Order, Shipment] {
 	return b.MustBuild()
 }
 
-// OrderGiven is the order as a handler that is given its answers. What depends on nothing is
-// asked in one round, so that the order takes three requests, where the other styles take
-// one for each question. Its effects come after the last answer, as in OrderNative.
+// OrderGiven is the order as a handler that is given its answers. Questions that depend on nothing
+// share a round, so it takes three requests, where the other styles take one for each question.
+// Its effects come after the last answer, as in OrderNative.
 func OrderGiven() mrtr.Style[Order, Shipment] {
 	roots, to := given.Always[Order](projects), given.Always[Order](address)
 	card, greeted := given.Always[Order](note), given.Always[Order](greeting)

@@ -7,8 +7,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
-// A Sequence is a style of your own: the handler yields its questions, and writes its result
-// to out. Behind a yield the question has its answer. A yield that is false ends the round.
+// Sequence is a style of your own. The handler yields its questions and writes its result to out.
+// Below a yield its question is answered. Return if a yield is false: the round ends there.
 type Sequence[In, Out any] func(ctx context.Context, c *mrtr.Call, in In, out *Out) iter.Seq2[Asked, error]
 
 // Asked is a question that [Ask] has looked up.
@@ -39,10 +39,10 @@ func (h Sequence[In, Out]) Style() mrtr.Style[In, Out] {
 	}}
 }
 
-// Raising is another: [AnswerOf] leaves the handler, as the exception does that C#'s SDK throws.
+// Raising is another. [AnswerOf] panics out of the handler to ask, as C#'s SDK throws an exception.
 type Raising[In, Out any] func(ctx context.Context, c *mrtr.Call, in In) (Out, error)
 
-// AnswerOf is the answer to a question. Without one it does not return.
+// AnswerOf returns the answer to a question. If there is none, it ends the round.
 func AnswerOf[T any](c *mrtr.Call, q mrtr.Question[T]) T {
 	v, ok := mrtr.Answer(c, q)
 	if !ok {

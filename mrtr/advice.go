@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/mrtr-go/sdk/internal/callerror"
 )
 
 // All sentences that advise a client are in this file. One that makes a new call is given only
@@ -18,8 +16,7 @@ const (
 	tryLater   = " Try again later."
 	checkFirst = "do not call the tool again without checking."
 
-	sendAgain     = ". Send the same request again: it goes on with the effects that have happened."
-	sendElsewhere = "This server is shutting down and has not begun this request: send it again as it is."
+	sendAgain = ". Send the same request again: it goes on with the effects that have happened."
 )
 
 func (e *Error) Error() string {
@@ -184,7 +181,3 @@ func (e *reported) ToolErrorHints() []string {
 
 // lostValue marks the error of an effect that ran and whose value is lost.
 func lostValue(err error) error { return &reported{error: err, effect: effectUnknown} }
-
-// TurnAway refuses a request because the server shuts down. It has done nothing, and can be sent to
-// another instance as it is.
-func TurnAway() error { return callerror.NotBegun(sendElsewhere, string(ShuttingDown)) }

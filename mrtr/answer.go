@@ -3,7 +3,6 @@ package mrtr
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -99,9 +98,4 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 	}
 	*any(v).(**mcp.ElicitResult) = result
 	return *v, err
-}
-
-// isReply reports whether a type is Replied, whose first field is the answer.
-func isReply(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[outcomeReader]())
 }

@@ -2,6 +2,9 @@ package mrtr
 
 import (
 	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // maxQuestions bounds the questions of one round.
@@ -40,7 +43,7 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 		standIn, err := r.gate(s)
 		switch {
 		case err != nil:
-			r.report(s, HowNotAsked)
+			r.report(s, listen.HowNotAsked)
 			return false, err
 		case standIn != nil:
 			r.report(s, howStandIn(standIn))
@@ -123,7 +126,7 @@ func (r *round) misworded(need *IncompleteResult) (err error) {
 
 // askAgain opens the questions of this round again, because the handler could not read an
 // answer. Nobody reads that answer before another has replaced it.
-func (r *round) askAgain() (Outcome, error) {
+func (r *round) askAgain() (keep.Outcome, error) {
 	r.mu.Lock()
 	r.st.pending, r.fresh = r.fresh, nil
 	var refused []string
@@ -143,11 +146,11 @@ func (r *round) askAgain() (Outcome, error) {
 	r.mu.Unlock()
 	r.locked(func() {
 		for _, key := range refused {
-			r.hear(Entry{Kind: Refused, Key: key, Reason: "its type refuses it"})
+			r.hear(listen.Entry{Kind: listen.Refused, Key: key, Reason: "its type refuses it"})
 		}
 	})
 	if err != nil {
-		return Outcome{}, err
+		return keep.Outcome{}, err
 	}
 	return r.suspend(true)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/plaintext"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -18,11 +19,11 @@ import (
 // A Choice is one of the values that a person may pick.
 type Choice struct {
 	Value string
-	// Title is shown to the user instead of the value, unless it is empty.
+	// Title is shown in place of the value, unless empty.
 	Title string
 }
 
-// Choices makes plain choices of values.
+// Choices makes choices without titles.
 func Choices(values ...string) []Choice {
 	choices := make([]Choice, len(values))
 	for i, v := range values {
@@ -33,34 +34,21 @@ func Choices(values ...string) []Choice {
 
 // Elicit asks a form question. T gives the shape of the answer:
 //
-//   - a string, bool, integer or number: a form of one property, named key, which
-//     [Question.Label] gives a name for people;
+//   - a string, bool, integer or number: a form of one property, named key;
 //   - a string type with a method Choices() []Choice: an enum;
-//   - a struct of such fields, slices of an enum, and [time.Time], named by
-//     their json tags, described by their jsonschema tags, and optional where
-//     they are pointers or tagged omitempty. The fields of an embedded struct are
-//     fields of the form.
+//   - a struct of such fields, slices of an enum, and time.Time. Fields are named by json tags, described by jsonschema tags, and optional as pointers or with omitempty.
 //
-// Other tags of a struct's field are named as the keywords that they set: title;
-// minLength and maxLength (in characters), and format (email, uri, date, date-time)
-// of a string; minimum and maximum of a number; minItems and maxItems of a list; and
-// default, which the user finds filled in (commas stand between the values of a
-// list). A tag that does not go with its field is an error.
+// Other tags of fields set the keyword they are named as: title, minLength, maxLength, format
+// (email, uri, date, date-time), minimum, maximum, minItems, maxItems, default (prefilled).
 //
 //	type Order struct {
 //		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
 //		Count int    `json:"count" title:"How many" minimum:"1" maximum:"9" default:"1"`
 //	}
 //
-// The protocol allows no nesting: any other type is an error in [Question.Err].
-// Every answer is checked against that schema before a handler sees it. Whole
-// numbers go up to 2^53-1, for JSON numbers beyond it are not exact. A list takes
-// each choice once.
-//
-// A type that decodes itself (UnmarshalText, which makes it a string in the form, or
-// UnmarshalJSON) may refuse an answer: it is asked for again, with a note that names
-// the property. The note has the error's text only where the error has a method
-// ToolErrorHints() []string.
+// The protocol allows no nesting: any other type or tag is an error in [Question.Err]. Answers
+// are checked against the schema before a handler sees them. A type whose UnmarshalText or
+// UnmarshalJSON refuses an answer is asked for again.
 func Elicit[T any](key, message string) Question[T] {
 	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
@@ -86,10 +74,8 @@ func formChoices(choices []Choice) []form.Choice {
 	return all
 }
 
-// Choose asks for one of a few values, given at run time. On the wire the answer
-// is an object with one property, named as the key. A value is never altered, since
-// the answer is compared with it: one that has characters which no message may have
-// (see [Question.Verbatim]) gets a title that spells them out.
+// Choose asks for one of a few values. On the wire the answer is an object with one property,
+// named key.
 func Choose(key, message string, choices ...Choice) Question[string] {
 	schema, err := form.OfChoices(key, formChoices(choices))
 	if err != nil {
@@ -98,9 +84,7 @@ func Choose(key, message string, choices ...Choice) Question[string] {
 	return elicit[string](key, message, schema)
 }
 
-// ChooseSome asks for any number of a few values, given at run time: none, all, or as
-// many as [Question.Between] says. The answer has each value once, in the order in
-// which the client sent them.
+// ChooseSome asks for any number of values, or as many as [Question.Between] says.
 func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
 	schema, err := form.OfSeveralChoices(key, formChoices(choices))
 	if err != nil {
@@ -109,9 +93,9 @@ func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
 	return elicit[[]string](key, message, schema)
 }
 
-// Confirm asks for a yes. The answer is true only when a person said yes. A
-// decline, a cancel, and a client that cannot be asked are all false, and do not
-// end the call: return a result that says that nothing was done, rather than an error.
+// Confirm asks for a yes: only a person's yes is true. A decline, a cancel, and a client that
+// can't be asked are false and don't end the call. Return a result that says that nothing was
+// done, or [Stop].
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
 	if q.err != nil {
@@ -121,16 +105,9 @@ func Confirm(key, message string) Question[bool] {
 	return q
 }
 
-// ElicitAs asks a form question whose schema is made at run time: a JSON Schema
-// object with primitive properties, as the protocol restricts it. It is sent as it
-// is, but for the space between its tokens, and for what [Question.Verbatim] says of
-// its titles and descriptions.
-//
-// If T is map[string]any, the answer holds the properties that the schema names and
-// no others. A struct has a field for each property of the schema, of its kind; its
-// other fields stay zero. T may also be the type of the one property, which is then
-// named key. An answer that fits the schema and not T, such as a number that is too
-// large for an int8, is asked for again.
+// ElicitAs asks a form question whose schema is made at run time: a JSON Schema object with
+// primitive properties. T is a map[string]any, a struct with a field for each property, or the
+// type of the one property, named key. An answer that T can't hold is asked for again.
 func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, schema); err != nil {
@@ -147,9 +124,8 @@ func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	return q
 }
 
-// ElicitURL asks the user to visit an address, for data that must not pass through
-// the client, such as credentials. An accept means that the user agreed to go
-// there, not that they are done: package visit hears when they are.
+// ElicitURL asks the user to visit an address, for data that must not pass through the client. An
+// accept means that they agreed to go: package visit hears when they are done.
 func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}
@@ -176,7 +152,7 @@ func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 }
 
 func checkQuestion(key, message string) error {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return err
 	}
 	if message == "" {
@@ -188,29 +164,17 @@ func checkQuestion(key, message string) error {
 // maxQuoted is long enough for a name, an address or a file's path.
 const maxQuoted = 200
 
-// Quote prepares text for a question's message that somebody else supplied: an argument
-// of the tool, which a model wrote, or a user's earlier answer. Bare, such text can pose
-// as the question. Quoted, it is one line of at most 200 characters between double
-// quotes:
+// Quote puts a text that somebody else supplied, such as an argument, into a question's message.
+// Bare, it could pose as the question.
 //
 //	mrtr.Confirm("delete", "Delete "+mrtr.Quote(in.Name)+"?")
 //
-// Its own quotes and backslashes get a backslash. Everything that cannot be seen is
-// spelled out, as in \u200b: control characters and escape sequences, line breaks,
-// bidirectional controls, zero-width characters, and combining marks that pile up. What
-// is cut off leaves an ellipsis behind the closing quote.
+// It becomes one line of at most 200 characters between double quotes, with everything invisible
+// spelled out.
 func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }
 
-// Verbatim sends the question as it was written. Without it, some characters of the
-// message, and of titles and descriptions, are spelled out, as in \u202e: control
-// characters other than \n and \t, which may steer the client's terminal, and
-// bidirectional embeddings, overrides and isolates (U+202A to U+202E, U+2066 to U+2069),
-// which may make the question read as another one. Right-to-left letters and the marks
-// U+200E and U+200F are sent as they are. Whatever an argument holds, the replacement
-// does not end the call.
-//
-// Verbatim is for text that needs isolates and is all yours. Text that is not UTF-8 is
-// put right all the same.
+// Verbatim sends the question as written. Without it, control characters other than \n and \t,
+// and bidirectional overrides and isolates, are spelled out (\u202e).
 func (q Question[T]) Verbatim() Question[T] {
 	return q.change(func(s *spec) error {
 		s.verbatim = true
@@ -218,13 +182,11 @@ func (q Question[T]) Verbatim() Question[T] {
 	})
 }
 
-// Label names the field of a form that has just one; clients show the key otherwise. It
-// is the title of the property, as the tag title is for a field of a struct. A Label
-// belongs to the question inside a [Reply].
+// Label names the field of a form that has just one, as the tag title does for a struct's.
 func (q Question[T]) Label(title string) Question[T] { return q.annotate("title", title) }
 
-// Describe adds a description to the field of a form that has just one, as the jsonschema
-// tag does for a field of a struct. It belongs to the question inside a [Reply].
+// Describe describes the field of a form that has just one, as the jsonschema tag does for a
+// struct's.
 func (q Question[T]) Describe(description string) Question[T] {
 	return q.annotate("description", description)
 }
@@ -243,8 +205,7 @@ func (q Question[T]) annotate(keyword, text string) Question[T] {
 	})
 }
 
-// Between bounds how many values a [ChooseSome] takes, or an [Elicit] of a list. Fewer
-// choices than the least make an error in Err: leave the question out then.
+// Between bounds how many values a [ChooseSome], or an Elicit of a list, takes.
 func (q Question[T]) Between(least, most int) Question[T] {
 	return q.change(func(s *spec) error {
 		t := reflect.TypeFor[T]()
@@ -260,42 +221,9 @@ func (q Question[T]) Between(least, most int) Question[T] {
 	})
 }
 
-// CanAsk reports whether some question can have answers of this type. It is for styles that know
-// the types of their questions before the questions.
-func CanAsk(t reflect.Type, key string) bool {
-	for t.Kind() == reflect.Pointer { // of an optional question, and of the client's own answers
-		t = t.Elem()
-	}
-	if isReply(t) {
-		return CanAsk(t.Field(0).Type, key)
-	}
-	switch t {
-	case reflect.TypeFor[mcp.CreateMessageWithToolsResult](), reflect.TypeFor[mcp.ListRootsResult](), reflect.TypeFor[mcp.ElicitResult](), reflect.TypeFor[struct{}]():
-		return true
-	}
-	if t.Kind() == reflect.Map || form.Fillable(t) {
-		return true
-	}
-	_, err := answerTypes.Schema(t, key)
-	return err == nil
-}
-
-// IsYesOrNo reports whether answers of this type may be a person's consent.
-func IsYesOrNo(t reflect.Type) bool {
-	if isReply(t) {
-		t = t.Field(0).Type
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Kind() == reflect.Bool
-}
-
-// Sample asks the client's model for a message. The feature is deprecated
-// upstream and still legal; a client that did not declare it, or sampling with
-// tools where params name some, is refused.
+// Sample asks the client's model for a message. It is deprecated upstream.
 func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.CreateMessageWithToolsResult] {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return Question[*mcp.CreateMessageWithToolsResult]{err: err}
 	}
 	if params == nil {
@@ -312,30 +240,27 @@ func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.
 	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
 }
 
-// Roots asks for the client's roots. The feature is deprecated upstream and
-// still legal; a client that did not declare it is refused.
+// Roots asks for the client's roots. It is deprecated upstream.
 func Roots(key string) Question[*mcp.ListRootsResult] {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return Question[*mcp.ListRootsResult]{err: err}
 	}
 	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
 }
 
-// Replied is the outcome of a question: its answer, or the reason why there is none.
+// Replied is an answer, or the reason why there is none.
 type Replied[T any] struct {
-	// Value is the answer, and zero where there is none.
 	Value T `json:"value"`
-	// Reason is "" where the user accepted; else it is [Declined], [Cancelled],
-	// [CannotBeAsked], or [Unanswered] after [Question.Within].
+	// Reason is "" if the user accepted; else it is [Declined], [Cancelled], [CannotBeAsked] or
+	// [Unanswered].
 	Reason Reason `json:"reason,omitempty"`
 }
 
 // Accepted reports whether there is an answer.
 func (r Replied[T]) Accepted() bool { return r.Reason == "" }
 
-// Reply gives the outcome of q as a value, and lets the call go on whatever it is.
-// [Optional] does so where the reason for a missing answer does not matter. A default
-// belongs to q itself.
+// Reply makes the outcome of q its answer, so that no outcome ends the call. A default belongs to
+// q itself.
 func Reply[T any](q Question[T]) Question[Replied[T]] {
 	o := Question[Replied[T]]{err: q.Err()}
 	switch {
@@ -351,15 +276,9 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 	return o
 }
 
-// ElicitRaw asks what code written for mcp.ServerSession.Elicit asks with, and gives
-// the result that the code expects: its Action is "accept", "decline" or "cancel",
-// and the call goes on with each. An accepted form fits its schema. Silence, after
-// [Question.Within], is a cancel. A client that
-// cannot be asked ends the call, as it gave an error before; so does an answer that
-// never fits.
-//
-// The params are read now, and may change afterwards. Their ElicitationID is not sent. A form
-// without a schema is sent one without properties.
+// ElicitRaw asks as code for mcp.ServerSession.Elicit does, and gives the result it expects: the
+// call goes on after a decline or a cancel too. Silence is a cancel. A client that can't be asked
+// ends the call.
 func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult] {
 	if params == nil {
 		return Question[*mcp.ElicitResult]{err: misuse("question %q: ElicitRaw needs params", key)}

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/mrtr-go/sdk/internal/stack"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
 // A handler is entered on a goroutine of its own, whose guard tells how it returned.
@@ -15,7 +16,7 @@ type enterer interface {
 }
 
 // advanceGuarded enters the handler, and waits for it.
-func (r *round) advanceGuarded() (Outcome, error) {
+func (r *round) advanceGuarded() (keep.Outcome, error) {
 	g, ok := r.target.rt.guards.Get().(*guardedRound)
 	if !ok {
 		g = &guardedRound{done: make(chan struct{}, 1)}
@@ -40,14 +41,14 @@ type guardedRound struct {
 	done chan struct{}
 
 	round *round
-	out   Outcome
+	out   keep.Outcome
 	err   error
 }
 
 func (g *guardedRound) main() {
 	returned := false
 	defer func() {
-		g.err = Ended(returned, recover(), g.err)
+		g.err = ended(returned, recover(), g.err)
 		g.done <- struct{}{}
 	}()
 	g.out, g.err = g.round.advance()
@@ -57,9 +58,9 @@ func (g *guardedRound) main() {
 // advance enters the handler until it completes, or needs an answer that it does not have. It
 // enters again at once where nobody has to be asked: each question got its default, or is
 // lenient.
-func (r *round) advance() (Outcome, error) {
+func (r *round) advance() (keep.Outcome, error) {
 	if r.st.round > 1 && !r.target.continues(r.st.style) {
-		return Outcome{}, r.target.difference(new(Pass).begin(&r.ledger))
+		return keep.Outcome{}, r.target.difference(new(Pass).begin(&r.ledger))
 	}
 	limit := r.maxAsks()
 	r.locked(func() { r.entered = true })
@@ -73,14 +74,14 @@ func (r *round) advance() (Outcome, error) {
 		p = p.current()
 		switch {
 		case p.mistake != nil:
-			return Outcome{}, p.mistake
+			return keep.Outcome{}, p.mistake
 		case r.refused && (need != nil || err != nil):
 			return r.askAgain()
 		case err != nil:
-			return Outcome{}, err
+			return keep.Outcome{}, err
 		}
 		if err := p.Unmet(); err != nil {
-			return Outcome{}, cmp.Or(r.misworded(need), err)
+			return keep.Outcome{}, cmp.Or(r.misworded(need), err)
 		}
 		if need == nil {
 			for _, fn := range p.complete {
@@ -90,19 +91,19 @@ func (r *round) advance() (Outcome, error) {
 		}
 		settled, err := r.take(p, need)
 		if err != nil {
-			return Outcome{}, err
+			return keep.Outcome{}, err
 		}
 		if !settled {
 			return r.suspend(true)
 		}
 		p = new(Pass).begin(&r.ledger)
 	}
-	return Outcome{}, tooManyRounds(limit)
+	return keep.Outcome{}, tooManyRounds(limit)
 }
 
 // complete is the outcome of a call that is complete. Its value is encoded here, in the guard: the
 // author's methods may panic.
-func (r *round) complete(value any) (o Outcome) {
+func (r *round) complete(value any) (o keep.Outcome) {
 	if o.Value = value; r.keeps {
 		r.target.keep(&o)
 	}

@@ -9,85 +9,72 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// The errors that functions of the program return to the engine, or get from it.
+// Errors for the functions of effects, steps and undos to return.
 var (
-	// ErrSkip, returned by a step's function, passes the step over.
+	// ErrSkip passes a step over.
 	ErrSkip = errors.New("mrtr: step skipped")
-	// ErrIndeterminate, returned by an effect's function, says that nobody knows whether the
-	// effect happened. A timeout, the error of a context and that of a connection that ended
-	// say the same, unless [NotDone] says otherwise.
+	// ErrIndeterminate says that nobody knows whether the effect happened. A timeout, the error of
+	// a context, and that of a connection that ended say the same: see [NotDone].
 	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
+	// ErrFound, of the undo of an effect in doubt: it was found and undone, or found not to have
+	// happened. After a nil nobody knows whether it happened.
+	ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
 )
 
-// Error ends a call for a reason that lies outside the program. Its text is for the client.
-// Faults of the program are a [*UsageError] or a [*PanicError].
-//
-// On a tool call all of these are error results, and so are the handler's own errors, with
-// their text. On prompts and resources, which have no error results, an Error is a JSON-RPC
-// error of code -31000, except for [LimitExceeded], and a fault one of code -32603. Everywhere,
-// a *jsonrpc.Error of the handler's keeps its code, a state that does not open is -32602 with
-// one text for all reasons, and a modern client that must declare more gets -32021.
-//
-// Layers outside, such as package boundary, classify an error by its methods named
-// ToolError…, without an import in either direction.
+// Error ends a call for a reason outside the program. Its text is for the client. Prompts and
+// resources, which have no error results, send it as JSON-RPC error -31000, or -32603 for
+// [LimitExceeded]. A *jsonrpc.Error of the handler's keeps its code. Layers such as package
+// boundary classify errors by methods named ToolError….
 type Error struct {
 	Reason Reason
-	// Key is the question concerned, "" where there is none.
-	Key string
-	// Detail is described with the reasons that have one, and "" for the others.
-	Detail string
-	// Replaced, of a call that Diverged: another version of the handler served an earlier round.
+	Key    string // of the question concerned, if any
+	Detail string // see the reasons
+	// Replaced, of a call that [Diverged]: another version of the handler served an earlier round.
 	Replaced bool
-	// Applied are the keys of the effects and steps that the call is known to have done.
-	// Unknown are those that nobody knows the outcome of: their function panicked, ran out of
-	// time, gave a value that cannot be remembered, or was still running.
+	// The keys of effects: Applied have happened, and nobody knows it of those Unknown.
 	Applied, Unknown []string
-	// Undone are the keys of the effects that were undone, and NotUndone of those in Applied
-	// that could not be. An effect that may have been undone is Unknown.
+	// Undone are those that were undone, and NotUndone those in Applied that could not be.
 	Undone, NotUndone []string
 }
 
-// Reason says why a call ended. It is also the error's type for agents (ToolErrorType).
+// Reason says why a call ended.
 type Reason string
 
 const (
-	// Declined: the user declined the question. A handler may return it too, to end a call
-	// that is not wanted, with a Detail that the client reads. See [Stop] for a result.
+	// Declined: the user declined. A handler may return it with a Detail for the client. See [Stop]
+	// for a result.
 	Declined Reason = "declined"
-	// Cancelled: the user dismissed the question without an answer, or the task was cancelled.
+	// Cancelled: the user dismissed the question, or the task was cancelled.
 	Cancelled Reason = "cancelled"
-	// Unanswered: the question was asked four times without an answer that fits, was accepted
-	// twice in a row with no required field filled in, or was not answered within
-	// [Question.Within]. Detail is "" for the first.
+	// Unanswered: four answers did not fit, two in a row left required fields out, or none came
+	// [Question.Within] its time. Detail tells the last two.
 	Unanswered Reason = "unanswered"
-	// CannotBeAsked: this client cannot be asked the question, and no default stands in.
-	// Detail names the capability or revision that is missing.
+	// CannotBeAsked: this client lacks Detail, a capability or revision, and no default stands in.
 	CannotBeAsked Reason = "client_cannot_be_asked"
-	// FrameGone: the held handler is not in this process. It was evicted, the server
-	// restarted, or another instance holds it.
+	// FrameGone: the held handler was evicted, or is not in this process.
 	FrameGone Reason = "frame_gone"
-	// Diverged: the handler went another way than in an earlier round, so the answers and
-	// effects in the state may mean something else. Detail names what differs.
+	// Diverged: the handler went another way than in an earlier round. Detail tells where.
 	Diverged Reason = "diverged"
-	// Busy: as many calls are held as may be. Detail names the limit.
+	// Busy: as many calls are held as may be. Detail is the limit.
 	Busy Reason = "busy"
-	// LimitExceeded: the call asked too often or too much at once, or its state is too large.
-	// Detail names the limit. The tool has to change, or its limits.
+	// LimitExceeded: the call asked too often or too much, or its state is too large. Detail is the
+	// limit.
 	LimitExceeded Reason = "limit_exceeded"
 	// ShuttingDown: the runtime is closed.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: nobody knows how an effect of the call ended, or an earlier run of this
-	// round. [EffectOptions] can find out. Detail says what happened.
+	// OutcomeUnknown: nobody knows how an effect, or an earlier run of this round, ended.
+	// [EffectOptions] can find out.
 	OutcomeUnknown Reason = "outcome_unknown"
 	// ResultNotKept: an earlier request completed the round, and its result could not be kept.
 	ResultNotKept Reason = "result_not_kept"
 	// Abandoned: nobody went on with the call in its time.
 	Abandoned Reason = "abandoned"
-	// NotUndone: [Stop] ended the call, but an effect stands that was to be undone.
+	// NotUndone: an effect stands that [Stop] was to undo.
 	NotUndone Reason = "not_undone"
 )
 
@@ -97,31 +84,24 @@ const maxTries = 3
 // ToolErrorType is the reason.
 func (e *Error) ToolErrorType() string { return string(e.Reason) }
 
-// ToolErrorExpected is true where the client or its user can do something about it, and false
-// for LimitExceeded, where an operator must.
+// ToolErrorExpected is false for [LimitExceeded], where an operator must act.
 func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 
-// ToolErrorQuiet is true for Declined and Cancelled, which need nobody's attention.
+// ToolErrorQuiet is true for [Declined] and [Cancelled].
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
 
-// UsageError is a mistake in the code that uses this package. It is found when the program
-// starts or a question is made, where that is possible, and otherwise when the code runs.
+// UsageError is a mistake in the code that uses this package. It is found as early as it can be.
 type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
 
-// Misuse is the error of a mistake in the code that uses a style.
-func Misuse(format string, args ...any) error { return misuse(format, args...) }
-
-// Diverge is the error of a handler that goes another way than in an earlier round. In a
-// style, [Pass.Diverge] also knows whether the handler was replaced.
-func Diverge(format string, args ...any) error {
+// diverge is the error of a handler that goes another way than in an earlier round.
+func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }
 
-// PanicError is a panic of the author's code. Its text is for the client and says nothing of
-// the cause. Value and Stack are for the log; Stack names functions and lines, and shows no
-// values.
+// PanicError is a panic of the author's code. Its text says nothing of the cause: Value and Stack
+// are for the log.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -129,19 +109,19 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return "The tool failed unexpectedly." }
 
-// Unwrap gives the value, if it is an error.
+// Unwrap gives a value that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// ToolErrorType names the error for agents.
+// ToolErrorType is "panic".
 func (e *PanicError) ToolErrorType() string { return "panic" }
 
-// ToolErrorExpected is false: an operator must act.
+// ToolErrorExpected is false.
 func (e *PanicError) ToolErrorExpected() bool { return false }
 
-// ToolErrorQuiet is false, whatever error the handler panicked with.
+// ToolErrorQuiet is false.
 func (e *PanicError) ToolErrorQuiet() bool { return false }
 
 // ToolErrorCause is for the log.
@@ -153,15 +133,6 @@ func limitExceeded(limit int, what string) error {
 
 // ReasonOf is the reason of the [Error] in a chain, "" without one.
 func ReasonOf(err error) Reason { return reasonOf(err) }
-
-// UnknownEffects are the effects in doubt that the [Error] in a chain names.
-func UnknownEffects(err error) []string {
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Unknown
-	}
-	return nil
-}
 
 // reasonOf is the reason of the [Error] in a chain, "" without one.
 func reasonOf(err error) Reason {
@@ -242,60 +213,17 @@ func (e *refusal) ToolErrorType() string   { return e.kind }
 func (e *refusal) ToolErrorExpected() bool { return e.expected }
 func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
-// KeptBack is the error with which a [Keeper] refuses a round that it does not run now. The client
-// gets the JSON-RPC error.
-func KeptBack(wire *jsonrpc.Error, why string, cause error) error {
-	return &keptBack{wire, why, cause}
-}
-
-type keptBack struct {
-	wire  *jsonrpc.Error
-	why   string
-	cause error
-}
-
-func (k *keptBack) Error() string { return k.wire.Error() }
-
-func (k *keptBack) Unwrap() error { return k.wire }
-
-func (k *keptBack) RefusedBecause() string { return k.why }
-
-// causeOf is the cause of a keptBack, for the listener.
-func causeOf(err error) error {
-	var k *keptBack
-	if errors.As(err, &k) {
-		return k.cause
-	}
-	return nil
-}
-
 // asWire is an error as go-sdk knows it.
 func asWire(err error) error {
-	if k, ok := err.(*keptBack); ok {
-		return k.wire
+	if refused, ok := err.(*keep.Refusal); ok {
+		return refused.Wire
 	}
 	return err
 }
 
-// ClientLeft is the reason of a round that was not begun, and is nobody's fault.
-const ClientLeft = "its client has left"
-
-// whyRefused is the reason for the listener why a Keeper refused a round: that of its error.
-func whyRefused(ctx context.Context, err error) string {
-	var refused interface{ RefusedBecause() string }
-	switch {
-	case errors.As(err, &refused):
-		return refused.RefusedBecause()
-	case ctx.Err() != nil:
-		return ClientLeft
-	}
-	return err.Error()
-}
-
-// Stop ends the call as not done: effects with an undo are undone, and out goes to the client
-// as the result. A handler, or the function of an effect, returns it in place of an error.
-// Where an effect could not be undone the call ends with an [Error] that says so, because out
-// would not be true.
+// Stop, returned in place of an error, ends the call as not done: effects with an undo are
+// undone, and out is the result. Where one could not be undone the call ends with an [Error]
+// instead.
 func Stop[Out any](out Out) error { return &stopped{out} }
 
 type stopped struct{ out any }

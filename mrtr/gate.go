@@ -10,47 +10,39 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// LegacyPolicy decides how a call goes on that has a question for a legacy client,
-// one of a revision before 2026-07-28.
-//
-// Some of those clients cannot be asked at all: a stateless HTTP server has no
-// stream to ask over, and go-sdk refuses to ask a client that requested a newer
-// revision and was negotiated down. Under every policy a tool that asks nothing works,
-// and tools/list is complete, unless [Runtime.HideUnaskable] says otherwise.
+// LegacyPolicy decides how a legacy client, one of a revision before 2026-07-28, is asked.
 type LegacyPolicy int
 
 const (
-	// LegacyInherit takes the runtime's policy, which is LegacyBridge unless set.
+	// LegacyInherit takes the runtime's policy, by default LegacyBridge.
 	LegacyInherit LegacyPolicy = iota
-	// LegacyBridge asks over the session, in as many rounds as [Options] allow.
+	// LegacyBridge asks over the session.
 	LegacyBridge
 	// LegacyNever asks no legacy client, as if none could be asked.
 	LegacyNever
-	// LegacyPassThrough answers as if the client were modern, for a handler inside
-	// another bridge, such as an sse.Bridge of your own. Without one, a legacy client
-	// reads the questions as an empty success.
+	// LegacyPassThrough answers as if the client were modern, for a handler inside an sse.Bridge
+	// of your own.
 	LegacyPassThrough
 )
 
-// UnaskablePolicy decides how a call goes on that has a question for a client, modern
-// or legacy, that cannot be asked it: the client did not declare the capability, has
-// no session that could carry the question, or its [LegacyPolicy] is LegacyNever.
-// Where no default stands in, a modern client that lacks a capability gets the JSON-RPC
-// error -32021, and any other call ends with [CannotBeAsked].
+// UnaskablePolicy decides what becomes of a question to a client that can't be asked it. Where no
+// default stands in, a modern client gets JSON-RPC error -32021 if it lacks a capability, and any
+// other call ends with [CannotBeAsked].
 type UnaskablePolicy int
 
 const (
-	// UnaskableInherit takes the runtime's policy, which is UnaskableRefuse unless set.
+	// UnaskableInherit takes the runtime's policy, by default UnaskableRefuse.
 	UnaskableInherit UnaskablePolicy = iota
-	// UnaskableRefuse ends the call, whatever default the question has.
+	// UnaskableRefuse ends the call.
 	UnaskableRefuse
-	// UnaskableLegacyDefaults uses the question's default for legacy clients, and
-	// refuses modern ones, which could have declared the capability.
+	// UnaskableLegacyDefaults takes the question's default for legacy clients, and ends the call of
+	// modern ones.
 	UnaskableLegacyDefaults
-	// UnaskableDefaults uses the question's default for every client.
+	// UnaskableDefaults takes the question's default.
 	UnaskableDefaults
 )
 
@@ -148,7 +140,7 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 func (l *ledger) refuseUnaskable() error {
 	s, err := l.unaskable()
 	if err != nil {
-		l.report(s, HowNotAsked)
+		l.report(s, listen.HowNotAsked)
 	}
 	return err
 }
@@ -168,23 +160,19 @@ func (l *ledger) unaskable() (*spec, error) {
 	return nil, nil
 }
 
-// Limits bound the calls of a [Runtime]. Zero means the default. A negative limit is an error,
-// and so is one that another limit keeps from being reached.
+// Limits bound the calls of a [Runtime]. Zero means the default.
 type Limits struct {
-	// MaxRounds bounds the rounds of one call that ask; 9 if zero, which is how far go-sdk's
-	// client follows. More hold for legacy calls and tasks, whose rounds this server makes
-	// itself.
+	// MaxRounds bounds the rounds of one call that ask; 9 if zero, as far as go-sdk's client
+	// follows.
 	MaxRounds int
-	// MaxStateBytes bounds the state of a call, before sealing; 32 KiB if zero.
+	// MaxStateBytes bounds a state before sealing; 32 KiB if zero.
 	MaxStateBytes int
 	// MaxFrames bounds the handlers held at once; 100,000 if zero. One known principal holds at
-	// most a hundredth of them, and at least 10. A call that finds no room takes it from those
-	// that can go on from their history, the ones that have waited longest first.
+	// most a hundredth, or 10.
 	MaxFrames int
-	// MaxFrameBytes bounds the memory of the held handlers, beside the few KiB of each one's
-	// stack: inputs, answers and effects; 256 MiB if zero.
+	// MaxFrameBytes bounds the inputs, answers and effects of held handlers; 256 MiB if zero.
 	MaxFrameBytes int
-	// FrameTTL is how long a held handler waits for its answer; 15 minutes if zero.
+	// FrameTTL is how long a handler is held; 15 minutes if zero.
 	FrameTTL time.Duration
 }
 
@@ -203,20 +191,16 @@ func (l *Limits) resolve() error {
 // all of them when a client gives up, and the answers are lost with the call.
 const followedAsks = 9
 
-// TaskPolicy says when a call of a tool becomes a task (SEP-2663). It holds for clients that
-// declare the extension io.modelcontextprotocol/tasks, on a server with tasks.Install. The zero
-// value: never. A call becomes a task in one of three ways; a policy names one.
+// TaskPolicy says in which way a call of a tool becomes a task: none if zero. It holds for
+// clients with the extension io.modelcontextprotocol/tasks, on a server with tasks.Install.
 type TaskPolicy struct {
-	// AtOnce makes every call a task before its handler is entered, so that all of its
-	// questions are asked in the task.
+	// AtOnce: before the handler is entered.
 	AtOnce bool
-	// After makes a call a task when one of its rounds has run for this long. Earlier questions
-	// of the handler are asked by round trips, and later ones in the task.
+	// After: when one of its rounds has run for so long.
 	After time.Duration
-	// Detached makes a call a task where its handler calls [Detach], and never before.
+	// Detached: where its handler calls [Detach].
 	Detached bool
-	// Required refuses every client that does not take tasks, with the error -32021. Without
-	// tasks.Install these are all.
+	// Required refuses clients that take no tasks, with error -32021.
 	Required bool
 }
 
@@ -249,11 +233,11 @@ func (t *target) forToolsAlone() {
 	}
 }
 
-// SamePolicy decides which first requests mean one call. It needs a [Keeper].
+// SamePolicy decides which first requests mean one call. It needs a [keep.Keeper].
 type SamePolicy int
 
 const (
-	// SameInherit takes the runtime's policy, which is SameWaiting unless set.
+	// SameInherit takes the runtime's policy, by default SameWaiting.
 	SameInherit SamePolicy = iota
 	// SameNone makes each first request a call of its own, whatever key it has.
 	SameNone

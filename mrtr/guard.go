@@ -25,22 +25,23 @@ func guard(f func() error) error {
 	return <-done
 }
 
-// Guard runs code that others wrote, for a layer: its panic and its Goexit are its own business.
-func Guard(f func()) { _ = guard(func() error { f(); return nil }) }
-
 // guarded runs f, and calls end with its error, its panic, or its Goexit.
 func guarded(f func() error, end func(error)) {
 	stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
 	var err error
 	returned := false
-	defer func() { end(Ended(returned, recover(), err)) }()
+	defer func() { end(ended(returned, recover(), err)) }()
 	err = f()
 	returned = true
 }
 
-// Ended is how code came to its end: with its own error, a panic, or Goexit. It is for styles that
-// run a handler on a goroutine of their own.
-func Ended(returned bool, panicked any, err error) error {
+// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
+func (p *Pass) Ended(returned bool, panicked any, err error) error {
+	return ended(returned, panicked, err)
+}
+
+// ended is how code came to its end.
+func ended(returned bool, panicked any, err error) error {
 	switch {
 	case panicked != nil:
 		return panicError(panicked)

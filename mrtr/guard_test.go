@@ -19,6 +19,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -353,7 +354,7 @@ func TestAuthorsCodeIsGuarded(t *testing.T) {
 						next := riskyCall(t, tool, "")
 						require.Equal(t, []string{"q"}, next.Asks)
 						require.Equal(t, kit.Reply{Plan: "paid"}, riskyCall(t, tool, next.State))
-						kit.Soon(t, func() bool { return rt.Stats() == mrtr.Stats{} }, "nothing is held")
+						kit.Soon(t, func() bool { return rt.Stats() == listen.Stats{} }, "nothing is held")
 					})
 				}
 			}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // A history is everything that has happened in a call, in order. It grows under the lock of its
@@ -20,7 +22,7 @@ type history []entry
 
 // entry is an answer, the outcome of an effect or of its undo, or a note of the style.
 type entry struct {
-	kind     EntryKind
+	kind     listen.EntryKind
 	key      string
 	words    string // of an answer: identifies the words it was given to; "" while asked is set
 	asked    *spec  // of an answer that came in this round: its question
@@ -32,35 +34,10 @@ type entry struct {
 	found    bool // of an effect: a check found it in this round
 }
 
-// A history keeps these.
-const (
-	Answered EntryKind = "answer" // a question has its answer
-	Happened EntryKind = "effect" // an effect happened, and the value is what it returned
-	Nested   EntryKind = "nested" // likewise, inside another effect
-	Failed   EntryKind = "failed" // an effect failed with an error that code which replays meets again
-	Tried    EntryKind = "tried"  // an effect failed with an error that no code meets again
-	Undone   EntryKind = "undone" // an effect was undone; with Doubt, it may have been
-	Kept     EntryKind = "kept"   // an effect could not be undone
-	Noted    EntryKind = "noted"  // a style remembers a value of its own
-)
-
-// A [Listener] hears of these too.
-const (
-	Refused  EntryKind = "refused"  // an answer is missing or does not fit, so its question is asked again
-	Entered  EntryKind = "entered"  // a function of the author's is about to be called
-	Begun    EntryKind = "begun"    // the function of an effect is about to be called
-	InDoubt  EntryKind = "in doubt" // nobody can find out whether an effect happened
-	Released EntryKind = "released" // a held handler was let go, and its call is not given up
-	GaveUp   EntryKind = "gave up"  // nobody goes on with the call: its held handler was let go, or its time has passed
-	Panicked EntryKind = "panicked" // a handler that nobody waits for any more
-	Split    EntryKind = "split"    // a branch becomes a call of its own; its Key is the call that it was of
-	Hidden   EntryKind = "hidden"   // [Runtime.HideUnaskable] left a tool out of a tools/list
-)
-
-func (e *entry) isEffect() bool  { return e.kind == Happened || e.kind == Nested }
-func (e *entry) isFailure() bool { return e.kind == Failed || e.kind == Tried }
+func (e *entry) isEffect() bool  { return e.kind == listen.Happened || e.kind == listen.Nested }
+func (e *entry) isFailure() bool { return e.kind == listen.Failed || e.kind == listen.Tried }
 func (e *entry) isAttempt() bool { return e.isEffect() || e.isFailure() }
-func (e *entry) isUndoing() bool { return e.kind == Undone || e.kind == Kept }
+func (e *entry) isUndoing() bool { return e.kind == listen.Undone || e.kind == listen.Stands }
 
 // mayStand reports whether the effect happened, or may have.
 func (e *entry) mayStand() bool { return e.isEffect() || e.isFailure() && e.doubt }
@@ -94,7 +71,7 @@ func (h history) find(is func(*entry) bool) *entry {
 }
 
 func (h history) answer(key string) *entry {
-	return h.find(func(e *entry) bool { return e.kind == Answered && e.key == key })
+	return h.find(func(e *entry) bool { return e.kind == listen.Answered && e.key == key })
 }
 
 func (h history) effect(key string) *entry {
@@ -111,7 +88,7 @@ func (h history) hasStopped() bool { return h.find((*entry).isUndoing) != nil }
 // hasEffects reports whether an effect happened, or may have.
 func (h history) hasEffects() bool { return h.find((*entry).mayStand) != nil }
 
-func (h history) count(k EntryKind) (n int) {
+func (h history) count(k listen.EntryKind) (n int) {
 	for i := range h {
 		if h[i].kind == k {
 			n++
@@ -141,7 +118,7 @@ func (h history) settle(key string) {
 
 // without is the history less the answer to a question.
 func (h history) without(key string) history {
-	return slices.DeleteFunc(slices.Clone(h), func(e entry) bool { return e.kind == Answered && e.key == key })
+	return slices.DeleteFunc(slices.Clone(h), func(e entry) bool { return e.kind == listen.Answered && e.key == key })
 }
 
 // file adds an answer, or puts it in the place of the one before.
@@ -155,7 +132,7 @@ func (h history) file(a entry) history {
 
 // standsOn reports whether an effect that may stand was first tried after an answer.
 func (h history) standsOn(answer string) bool {
-	at := slices.IndexFunc(h, func(e entry) bool { return e.kind == Answered && e.key == answer })
+	at := slices.IndexFunc(h, func(e entry) bool { return e.kind == listen.Answered && e.key == answer })
 	if at < 0 {
 		return false
 	}
@@ -172,8 +149,8 @@ func (h history) standsOn(answer string) bool {
 // replays the outer effect need not come to them.
 func (h history) nest(since int) {
 	for i := since; i < len(h); i++ {
-		if h[i].kind == Happened {
-			h[i].kind = Nested
+		if h[i].kind == listen.Happened {
+			h[i].kind = listen.Nested
 		}
 	}
 }
@@ -191,7 +168,7 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 		if e.isAttempt() && e.key == effect {
 			break
 		}
-		if e.kind == Answered {
+		if e.kind == listen.Answered {
 			before = append(before, e)
 		}
 	}
@@ -210,7 +187,7 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 func (h history) with(left history, answers bool) history {
 	for _, e := range left {
 		switch {
-		case e.kind != Answered:
+		case e.kind != listen.Answered:
 			h = append(h, e)
 		case answers && h.answer(e.key) == nil:
 			h = append(h, e)
@@ -227,9 +204,9 @@ func (h history) with(left history, answers bool) history {
 func (h history) withAnswers(since int, effects history) (all history) {
 	for i, e := range h {
 		switch {
-		case e.kind == Answered && (i >= since || e.asked != nil):
+		case e.kind == listen.Answered && (i >= since || e.asked != nil):
 			all = append(all, e)
-		case e.kind != Answered && i >= since && len(effects) > 0:
+		case e.kind != listen.Answered && i >= since && len(effects) > 0:
 			all, effects = append(all, effects[0]), effects[1:]
 		}
 	}
@@ -243,13 +220,13 @@ func (h history) withAnswers(since int, effects history) (all history) {
 func (h history) effectsSince(since int, open []entry) history {
 	var all history
 	for _, e := range h[min(since, len(h)):] {
-		if e.kind != Answered {
+		if e.kind != listen.Answered {
 			all = append(all, e)
 		}
 	}
 	for end := len(all); len(open) == 0 && end > 0 && all[end-1].isFailure(); end = len(all) {
 		if e := all[end-1]; e.doubt {
-			open = append(open, entry{kind: Tried, key: e.key, doubt: true, free: e.free, checks: e.checks})
+			open = append(open, entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free, checks: e.checks})
 		}
 		all = all[:end-1]
 	}
@@ -293,9 +270,9 @@ func (h history) outcome() (o outcome) {
 		}
 		undo := h.undoing(e.key)
 		switch {
-		case undo != nil && undo.doubt, (undo == nil || undo.kind == Kept) && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
+		case undo != nil && undo.doubt, (undo == nil || undo.kind == listen.Stands) && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
 			add(&o.unknown, e.key)
-		case undo != nil && undo.kind == Undone && e.mayStand():
+		case undo != nil && undo.kind == listen.Undone && e.mayStand():
 			add(&o.undone, e.key)
 		case e.isEffect() && !e.doubt:
 			add(&o.applied, e.key)
@@ -342,10 +319,8 @@ var endsInDoubt = []error{
 	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
 }
 
-// NotDone marks an error of an effect as one after which the effect has not happened and will
-// not: the bank's timeout while it only looked up the account, say. Without it a timeout, a
-// cancelled context and a connection that ended leave the effect in doubt. The text and the
-// chain stay those of err, and NotDone(nil) is nil.
+// NotDone marks an error of an effect that has not happened and will not, such as a timeout
+// before the request was sent. Text and chain stay those of err.
 func NotDone(err error) error {
 	if err == nil {
 		return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -26,8 +28,8 @@ import (
 const minSecretKey = 16
 
 // KeyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a
-// member of _meta named idempotencyKey, idempotency-key or io.modelcontextprotocol/idempotencyKey.
-// It is the SameKey of [Options] unless that is set.
+// member of _meta named idempotencyKey, idempotency-key or
+// io.modelcontextprotocol/idempotencyKey.
 func KeyFromClient(ctx context.Context, req mcp.Request) string {
 	if extra := req.GetExtra(); extra != nil {
 		if key := extra.Header.Get("Idempotency-Key"); key != "" {
@@ -37,9 +39,8 @@ func KeyFromClient(ctx context.Context, req mcp.Request) string {
 	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
 }
 
-// MetaKey takes the key of a call from a member of _meta, for Options.SameKey: the first of those
-// named that is a text. [KeyFromClient] comes before it. Name only members that differ between any
-// two calls that are both meant: code that runs inside one tool use may call a tool twice.
+// MetaKey is an Options.SameKey that looks for [KeyFromClient], then for a text in the named
+// members of _meta. Name only members that differ between any two calls that are both meant.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
 		if key := KeyFromClient(ctx, req); key != "" {
@@ -127,12 +128,12 @@ func (r *round) keepForTask(ctx context.Context, in *intent) error {
 		r.intent = &intent{name: in.name, print: in.print + " task", keyed: true}
 		turn := r.firstTurn()
 		r.intent, r.st.line = nil, nil
-		_, err := r.target.rt.keeper.Keep(ctx, turn, func(context.Context, Notes) Outcome { return Outcome{} })
+		_, err := r.target.rt.keeper.Keep(ctx, turn, func(context.Context, keep.Notes) keep.Outcome { return keep.Outcome{} })
 		switch {
 		case err == nil:
 			return nil
-		case !errors.Is(err, ErrBeginAgain):
-			return r.reject(RefusedRound, whyRefused(ctx, err), causeOf(err), err)
+		case !errors.Is(err, keep.ErrBeginAgain):
+			return r.rejectKept(ctx, err)
 		}
 		if err := r.beginKept(ctx); err != nil {
 			return err
@@ -165,12 +166,11 @@ func (ex *exchange) isAlone() bool {
 // join puts the questions of another branch's outcome into a state of this one: of a new branch, if
 // the request joins the call. Where this client cannot be asked any of them, and defaults stand in,
 // the request goes on with those.
-func (r *round) join(o *Outcome) (goesOn bool, _ error) {
+func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	if o.Token == "" {
 		return false, nil
 	}
-	of := newRound(r.target, r.ex)
-	of.principal, of.life = r.principal, r.life
+	of := r.beside()
 	var err error
 	if of.st, err = of.unsealKept(o.Token); err != nil {
 		return false, err
@@ -178,7 +178,7 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 	goesOn = true
 	own, line := r.st.lineage(), of.st.lineage()
 	if o.Joins.Late { // no answer to these questions would be taken
-		*o = Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
+		*o = keep.Outcome{Repeated: true, Err: of.st.done.report(&Error{Reason: Abandoned})}
 		return false, nil
 	}
 	switch {
@@ -197,7 +197,7 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 		}
 		standIn, err := r.gate(p.spec)
 		if err != nil { // it was another client that could be asked
-			*o = Outcome{Repeated: true, Err: of.st.done.report(err)}
+			*o = keep.Outcome{Repeated: true, Err: of.st.done.report(err)}
 			return false, nil
 		}
 		if p.answer = standIn; standIn != nil {
@@ -214,8 +214,7 @@ func (r *round) join(o *Outcome) (goesOn bool, _ error) {
 		r.over = r.file()
 		return true, nil
 	}
-	o.asks = of.st.pending
-	r.tellTask(o.asks)
+	r.send(o.Token, of.st.pending)
 	return false, nil
 }
 
@@ -239,7 +238,7 @@ func (r *round) split() {
 	old := r.st
 	r.known = &known{}
 	for i := range old.done {
-		if e := &old.done[i]; e.kind == Answered {
+		if e := &old.done[i]; e.kind == listen.Answered {
 			r.known.answers = append(r.known.answers, *e)
 		}
 	}
@@ -253,7 +252,7 @@ func (r *round) split() {
 	line := old.lineage()
 	line.seen = 0 // of the other call
 	r.st.line = &line
-	r.hear(Entry{Kind: Split, Key: old.id})
+	r.hear(listen.Entry{Kind: listen.Split, Key: old.id})
 }
 
 // known are the answers that the user gave before a branch was split off.

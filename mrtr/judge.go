@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -72,7 +73,9 @@ func (l *ledger) judgeAnswer(ctx context.Context, p *pending) error {
 		return p.lapse()
 	}
 	if p.tries > asked.tries {
-		l.locked(func() { l.hear(Entry{Kind: Refused, Key: p.key, Reason: refusalOf(ctx, p.key, response)}) })
+		l.locked(func() {
+			l.hear(listen.Entry{Kind: listen.Refused, Key: p.key, Reason: refusalOf(ctx, p.key, response)})
+		})
 	}
 	return err
 }
@@ -103,7 +106,7 @@ func (l *ledger) gateAgain() (settled bool, _ error) {
 		}
 		standIn, err := l.gate(p.spec)
 		if err != nil {
-			l.report(p.spec, HowNotAsked)
+			l.report(p.spec, listen.HowNotAsked)
 			return false, err
 		}
 		if p.answer = standIn; standIn != nil {
@@ -124,7 +127,7 @@ func (l *ledger) file() (err error) {
 	defer l.mu.Unlock()
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
-		a := entry{kind: Answered, key: p.key, asked: p.spec, value: p.answer, reworded: p.reworded}
+		a := entry{kind: listen.Answered, key: p.key, asked: p.spec, value: p.answer, reworded: p.reworded}
 		if old := l.st.done.answer(p.key); old != nil && !a.repeats(old) && l.st.done.standsOn(p.key) {
 			return l.diverged("question %q is answered otherwise than before", p.key)
 		}
@@ -139,23 +142,11 @@ func (l *ledger) file() (err error) {
 	return nil
 }
 
-// How a question was answered, in [Entry.How].
-const (
-	HowAccepted  = "accepted"  // the user, or the client, gave an answer
-	HowNo        = "no"        // the user answered a yes-or-no question with no
-	HowDeclined  = "declined"  // the user declined to answer
-	HowCancelled = "cancelled" // the user dismissed the question
-	HowDefault   = "default"   // the client cannot be asked, and the question's Default stands in
-	HowNotAsked  = "not asked" // the client cannot be asked, and there is no answer
-	HowSilence   = "silence"   // nobody answered in time ([Question.Within]); a Default may stand in
-	HowRepeated  = "repeated"  // the answer came in a request whose round an earlier one ran
-)
-
 func howStandIn(standIn json.RawMessage) string {
 	if isOutcome(standIn) {
-		return HowNotAsked
+		return listen.HowNotAsked
 	}
-	return HowDefault
+	return listen.HowDefault
 }
 
 // howAnswered is how a response answers its question, "" where it does not.
@@ -167,15 +158,15 @@ func (p *pending) howAnswered(response mcp.InputResponse, err error) string {
 	if r, ok := response.(*mcp.ElicitResult); ok && r != nil {
 		switch r.Action {
 		case "decline":
-			return HowDeclined
+			return listen.HowDeclined
 		case "cancel":
-			return HowCancelled
+			return listen.HowCancelled
 		}
 	}
 	if len(p.answer) == len(p.key)+len(`{"":false}`) && strings.HasSuffix(string(p.answer), `":false}`) {
-		return HowNo
+		return listen.HowNo
 	}
-	return HowAccepted
+	return listen.HowAccepted
 }
 
 // reportAnswers tells the listener how the questions of this round were answered: as says,
@@ -195,7 +186,7 @@ func (l *ledger) reportAnswers(as string) {
 				if as != "" {
 					how = as
 				}
-				l.hear(Entry{Kind: Answered, Key: p.key, How: how, Words: p.Words()})
+				l.hear(listen.Entry{Kind: listen.Answered, Key: p.key, How: how, Words: p.Words()})
 				p.how = ""
 			}
 		}
@@ -205,7 +196,7 @@ func (l *ledger) reportAnswers(as string) {
 // report tells the listener how a question was answered.
 func (l *ledger) report(s *spec, how string) {
 	if l.target.rt.listener != nil {
-		l.locked(func() { l.hear(Entry{Kind: Answered, Key: s.key, How: how, Words: s.Words()}) })
+		l.locked(func() { l.hear(listen.Entry{Kind: listen.Answered, Key: s.key, How: how, Words: s.Words()}) })
 	}
 }
 
@@ -234,11 +225,11 @@ func (p *pending) judge(ctx context.Context, response mcp.InputResponse, limit i
 		return p.again("Please accept, decline or cancel.")
 	case *mcp.CreateMessageWithToolsResult:
 		if r != nil && (p.kind == sampleKind || p.kind == toolsKind) {
-			return keep(p, r, limit)
+			return store(p, r, limit)
 		}
 	case *mcp.ListRootsResult:
 		if r != nil && p.kind == rootsKind {
-			return keep(p, r, limit)
+			return store(p, r, limit)
 		}
 	case nil:
 		return p.misfit(ctx)
@@ -297,9 +288,9 @@ func (p *pending) empty(note string) error {
 	return p.again(note + notShown)
 }
 
-// keep stores a sampling or roots result that survives a round trip through JSON. Any other is
+// store keeps a sampling or roots result that survives a round trip through JSON. Any other is
 // asked for again.
-func keep[R any](p *pending, result *R, limit int) error {
+func store[R any](p *pending, result *R, limit int) error {
 	value, err := json.Marshal(result)
 	if len(value) > limit {
 		return p.again(fmt.Sprintf("The answer was too long: it may have %d bytes.", limit))
@@ -327,7 +318,7 @@ func (p *pending) again(note string) error {
 
 // lapse takes silence for an answer.
 func (p *pending) lapse() error {
-	p.how = HowSilence
+	p.how = listen.HowSilence
 	switch {
 	case p.fallback() != nil:
 		p.answer = p.fallback()

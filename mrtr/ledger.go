@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // A ledger is the history of a call while a round writes to it, with the facts of the round
@@ -25,17 +27,18 @@ type ledger struct {
 	mu      sync.Mutex
 	st      state
 	running []runningEffect
-	wakes   chan struct{} // closed when a running effect ends; nil where nobody waits
-	open    []entry       // effects and undos noted as begun that have not ended
-	given   error         // the round can have no outcome of its own any more
-	fresh   []pending     // the questions whose answers came in this round
-	heard   []Entry       // for the listener, until the lock is free
-	refused bool          // the handler could not read an answer of this round
-	entered bool          // the handler has been
-	watched bool          // somebody looks after the call when its states have expired
+	wakes   chan struct{}  // closed when a running effect ends; nil where nobody waits
+	open    []entry        // effects and undos noted as begun that have not ended
+	given   error          // the round can have no outcome of its own any more
+	fresh   []pending      // the questions whose answers came in this round
+	heard   []listen.Entry // for the listener, until the lock is free
+	sent    sent           // the questions that go out
+	refused bool           // the handler could not read an answer of this round
+	entered bool           // the handler has been
+	watched bool           // somebody looks after the call when its states have expired
 
 	noting sync.Mutex // held during a note, so that notes reach the store in their order
-	notes  Notes      // nil where nobody reads them
+	notes  keep.Notes // nil where nobody reads them
 
 	principal string
 	local     any                              // of the style
@@ -65,14 +68,14 @@ func (l *ledger) idem(key string, free bool) string {
 	return string(append(append(p.B, sep), shown(key)...))
 }
 
-// Left implements [Effects].
+// Left implements [keep.Effects].
 func (l *ledger) Left() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	open := slices.Clone(l.open)
 	for _, e := range l.running {
 		if !slices.ContainsFunc(open, func(o entry) bool { return o.key == e.key }) {
-			open = append(open, entry{kind: Tried, key: e.key, doubt: true, free: e.free})
+			open = append(open, entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free})
 		}
 	}
 	left := l.st.done.effectsSince(l.base, open)
@@ -86,7 +89,7 @@ func (l *ledger) Left() []byte {
 // effect must not begin.
 func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	given := func() error {
-		if e.kind == Undone { // a round that was given up undoes its effects
+		if e.kind == listen.Undone { // a round that was given up undoes its effects
 			return nil
 		}
 		return l.isGiven()
@@ -220,7 +223,7 @@ func (l *ledger) quiet() {
 	}
 }
 
-// Busy implements [Effects].
+// Busy implements [keep.Effects].
 func (l *ledger) Busy() (until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +239,7 @@ func (l *ledger) Busy() (until time.Time) {
 // caller holds l.mu.
 func (l *ledger) unmet(used []string) error {
 	for i := range l.st.done {
-		if e := &l.st.done[i]; e.kind == Happened && !e.free && !slices.Contains(used, e.key) {
+		if e := &l.st.done[i]; e.kind == listen.Happened && !e.free && !slices.Contains(used, e.key) {
 			return l.diverged("effect %q is no longer run. Add AnyAnswers to it if it stands whatever the answers are", shown(e.key))
 		}
 	}
@@ -254,14 +257,14 @@ func (l *ledger) freshOf(key string) *pending {
 }
 
 // grow adds to the history. The caller holds l.mu.
-func (l *ledger) grow(e entry, about Entry) {
+func (l *ledger) grow(e entry, about listen.Entry) {
 	l.st.done = append(l.st.done, e)
 	about.Kind, about.Key, about.Doubt = e.kind, shown(e.key), e.doubt
 	l.hear(about)
 }
 
 // hear keeps an entry for the listener until the lock is free. The caller holds l.mu.
-func (l *ledger) hear(e Entry) {
+func (l *ledger) hear(e listen.Entry) {
 	if l.target.rt.listener != nil {
 		l.heard = append(l.heard, e)
 	}
@@ -280,7 +283,7 @@ func (l *ledger) locked(f func()) {
 }
 
 // tell tells the listener, whose panics are its own business.
-func (l *ledger) tell(heard []Entry) {
+func (l *ledger) tell(heard []listen.Entry) {
 	at, listener := l.describe(), l.target.rt.listener
 	for _, e := range heard {
 		_ = guard(func() error { listener.Heard(l.life, at, e); return nil })
@@ -293,7 +296,7 @@ func (l *ledger) outcome() history {
 	defer l.mu.Unlock()
 	h := l.st.done[:len(l.st.done):len(l.st.done)]
 	for _, e := range l.running {
-		h = append(h, entry{kind: Tried, key: e.key, doubt: true, free: e.free})
+		h = append(h, entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free})
 	}
 	return h
 }
@@ -301,16 +304,16 @@ func (l *ledger) outcome() history {
 // diverged is the error of a handler that goes another way than in an earlier round. It says
 // whether the handler was replaced meanwhile.
 func (l *ledger) diverged(format string, args ...any) error {
-	err := Diverge(format, args...).(*Error)
+	err := diverge(format, args...).(*Error)
 	err.Replaced = l.st.isReplaced(l.target.version)
 	return err
 }
 
 // describe describes the round.
-func (l *ledger) describe() Round {
+func (l *ledger) describe() listen.Round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Round{
+	return listen.Round{
 		Call: l.st.id, Intent: l.st.intent(), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
 		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
 		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
@@ -319,7 +322,7 @@ func (l *ledger) describe() Round {
 
 // rest lets go of the request while a held handler waits for the next.
 func (l *ledger) rest() {
-	l.st.pending, l.fresh = nil, nil
+	l.st.pending, l.fresh, l.sent = nil, nil, sent{}
 	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
 	for i := range l.st.done {
 		if e := &l.st.done[i]; e.asked != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -56,16 +57,16 @@ func (u userGone) EndsCall() error { return u.error }
 // asking is the set of legacy calls whose users are being asked.
 type asking struct {
 	mu    sync.Mutex
-	calls map[*Waiting]time.Time // since when
+	calls map[*listen.Waiting]time.Time // since when
 }
 
 // begins adds a call to the set, until answered is called.
 func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
-	w := &Waiting{Method: ex.method, Name: NameInLog(ex.method, ex.name), Era: ex.client.Era, Way: WayLegacy}
+	w := &listen.Waiting{Method: ex.method, Name: ex.nameInLog(), Era: ex.client.Era, Way: listen.WayLegacy}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.calls == nil {
-		a.calls = map[*Waiting]time.Time{}
+		a.calls = map[*listen.Waiting]time.Time{}
 	}
 	a.calls[w] = since
 	return func() {
@@ -78,12 +79,9 @@ func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
 // maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
 const maxAnswerOver = 16 << 10
 
-// AskOver asks q over the session of a legacy client, where the handler can wait for the answer
-// in place. An answer that does not fit is asked for again, three times at most. The call ends
-// with an [Error] when the user declines or dismisses the question, and when this client cannot
-// be asked, unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
-//
-// The session of a modern client cannot be asked: there, return [Need].
+// AskOver asks over the session of a legacy client, and waits. An answer that does not fit is
+// asked for again. The call ends with an [Error] when the user declines, or can't be asked,
+// unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
 	if q.known != nil {
 		return *q.known, nil
@@ -167,10 +165,10 @@ func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err 
 	}
 	how := p.howAnswered(response, err)
 	switch {
-	case p.how == HowSilence:
-		how = HowSilence
+	case p.how == listen.HowSilence:
+		how = listen.HowSilence
 	case response == nil && (err != nil || p.settled()):
-		how = HowNotAsked
+		how = listen.HowNotAsked
 	}
 	if how != "" {
 		l.report(p.spec, how)
@@ -180,11 +178,11 @@ func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err 
 // narrow applies [Options.Narrow] to the client of an exchange, before anything else looks at
 // it. The context hands the client to code that asks over its session.
 func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context.Context, error) {
-	client, err := rt.narrowed(ex.client, ex.request, ex.session())
+	client, err := rt.narrowed(ex.client, ex.request)
 	if err != nil {
 		r := newRound(t, *ex)
 		r.life = ctx
-		r.endedWith(ctx, Outcome{Refused: RefusedRequest, Why: "Options.Narrow panicked", Cause: err, Err: err})
+		r.refusedWith(ctx, r.reject(listen.RefusedRequest, "Options.Narrow panicked", err, err))
 		return ctx, err
 	}
 	ex.client = client
@@ -192,29 +190,21 @@ func (rt *Runtime) narrow(ctx context.Context, ex *exchange, t *target) (context
 }
 
 // narrowed is a client as [Options.Narrow] leaves it.
-func (rt *Runtime) narrowed(client era.Client, req mcp.Request, session *mcp.ServerSession) (era.Client, error) {
+func (rt *Runtime) narrowed(client era.Client, req mcp.Request) (era.Client, error) {
 	if rt.opts.Narrow == nil {
 		return client, nil
 	}
 	err := guard(func() error {
-		client = client.Narrowed(rt.opts.Narrow(clientInfo(req, session), client))
+		client = client.Narrowed(rt.opts.Narrow((&listen.Round{Request: req}).ClientInfo(), client))
 		return nil
 	})
 	return client, safeError(err)
 }
 
-// HideUnaskable leaves out of each tools/list the tools that its client could not use. Every
-// call of such a tool asks what this client cannot be asked, and has no default to go on with:
-// [HandlerOptions] Needs say so, or its style does, as steps.Always and given.Always have it.
-// The tool needs a name, from [Add] or in HandlerOptions. The [Listener] hears of each as
-// [Hidden]. Any other tool is listed, and so is one of several under a name that can be used.
-//
-// A hidden tool is not removed: a client that calls it gets the error that it would get
-// without this. Pages keep their cursors, and may be shorter than the others. The list says
-// that it is for this client alone, since an intermediary may otherwise cache it for all.
-//
-// Call it once for a server, after boundary.Install, which would else take a hidden tool for
-// an unknown one.
+// HideUnaskable leaves out of each tools/list the tools that its client can't use: each call asks
+// a question that the client can't be asked and that has no default, as HandlerOptions.Needs or
+// the style says. Such a tool can still be called. Call it once for a server, after
+// boundary.Install.
 func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -224,7 +214,7 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 			if err != nil || !isList || list == nil || asks == nil {
 				return res, err
 			}
-			client, err := rt.narrowed(era.ClientOf(asks), req, asks.Session)
+			client, err := rt.narrowed(era.ClientOf(asks), req)
 			if err != nil {
 				return nil, asProtocolError(ctx, err)
 			}
@@ -258,6 +248,6 @@ func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
 		reason += ": " + string(wire.Data)
 	}
 	r.life = ctx
-	r.locked(func() { r.hear(Entry{Kind: Hidden, Key: ex.name, Reason: reason}) })
+	r.locked(func() { r.hear(listen.Entry{Kind: listen.Hidden, Key: ex.name, Reason: reason}) })
 	return true
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // EffectFunc is the function of an effect. idem is for systems that honour idempotency keys:
@@ -15,49 +17,41 @@ import (
 // answered otherwise.
 type EffectFunc[T any] func(ctx context.Context, idem string) (T, error)
 
-// EffectOptions decide what happens to an effect that began and whose outcome nobody knows: the
-// instance died, its time ran out, or the answer was lost. The zero value, and nil, leave it
-// unknown.
+// EffectOptions decide what happens to an effect that began and whose end nobody knows: by
+// default it stays unknown.
 type EffectOptions[T any] struct {
-	// Check asks the system that has the effect. (v, true, nil) says that it happened, with the
-	// value v. (_, false, nil) says that it did not and will not: then it runs. With an error it
-	// stays unknown. It is also asked at once when the function ends in doubt.
+	// Check asks the system that has the effect whether it happened, and for its value. After
+	// false the effect runs; after an error it stays unknown. It is also asked when the function
+	// ends in doubt.
 	Check func(ctx context.Context, idem string) (T, bool, error)
-	// CheckFirst asks Check before the first attempt too, so that not even a store that has lost
-	// what it knew can make the effect happen twice.
+	// CheckFirst asks Check before the first attempt too.
 	CheckFirst bool
-	// Again runs the effect again, with the same idem. It may then happen twice, unless the
-	// system that has it honours idempotency keys.
+	// Again runs the effect again with the same idem, for a system that honours idempotency
+	// keys.
 	Again bool
-	// AnyAnswers says that the effect stands whatever the answers are: a seat that is held
-	// while the user looks at others. Any other effect stands on the answers that the call had
-	// when it was made, and the call ends with [Diverged] if one of them changes.
+	// AnyAnswers: the effect stands whatever the answers are. Any other ends the call with
+	// [Diverged] if an answer changes that it was made on.
 	AnyAnswers bool
 	// Within bounds the effect; 5 minutes if zero.
 	Within time.Duration
 }
 
-// Once runs an effect, an action that must not happen twice, and remembers its value under
-// key. Asked for again in a later round, it returns the value and does not run.
+// Once runs an effect that must not happen twice, and remembers its value under key, as JSON.
+// Asked for again, it returns the value.
 //
 //	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
 //		return desk.Book(ctx, idem, place)
 //	})
 //
-// The promise in full:
+// It happens once along a chain of states; with a store, at most once in a call; and with a
+// client's key, once for all requests with it.
 //
-//   - Once means: once along one chain of states. With a store it means at most once in a call,
-//     however the client repeats or replays it, or an error that says that the outcome is unknown.
-//     With a key of the client's it means that for all requests with the key, after the end too.
-//     docs/what-can-happen-twice.md has the rest.
-//   - The value is returned as it is after a round trip through JSON, the first time too.
-//   - An error means that the effect did not happen, so it runs when it is asked for again. An
-//     error that leaves it open (a timeout, a lost connection, [ErrIndeterminate]) puts it in
-//     doubt, unless it is marked with [NotDone]. An effect in doubt ends the call with
-//     [OutcomeUnknown]; [EffectOptions] can settle it.
-//   - A client that hangs up does not cancel f.
+// An error means that the effect did not happen: asked for again, it runs. A timeout, a lost
+// connection and [ErrIndeterminate] leave it in doubt, which ends the call with [OutcomeUnknown]
+// unless [EffectOptions] settle it. Mark an error with [NotDone] if there is no doubt. A client
+// that hangs up does not cancel f.
 func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
-	if err := CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		return v, err
 	}
 	return Effect(ctx, c.pass, key, f, opts...)
@@ -69,8 +63,7 @@ func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, id
 	return err
 }
 
-// Effect is [Once] for styles, whose keys may begin with the style's name and a colon. Clients
-// are shown what is behind it.
+// Effect is [Once] for styles, whose keys may begin with the style's name and a colon.
 func Effect[T any](ctx context.Context, p *Pass, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
 	o, err := effectOptions(key, opts)
 	if err != nil {
@@ -152,7 +145,7 @@ func (a *attempt) begin() (value json.RawMessage, found bool, err error) {
 			return
 		}
 		if p.asker != nil {
-			if err = p.asker.MayRun(shown(a.key), h.count(Answered)); err != nil {
+			if err = p.asker.MayRun(shown(a.key), h.count(listen.Answered)); err != nil {
 				return
 			}
 		}
@@ -183,7 +176,7 @@ func (a *attempt) failure(h history) (_ *failure.Failure, err error) {
 		}
 	}
 	for i := range h {
-		if h[i].kind != Failed || h[i].key != a.key {
+		if h[i].kind != listen.Failed || h[i].key != a.key {
 			continue
 		}
 		if skip--; skip < 0 {
@@ -207,15 +200,15 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 		panicked := recover()
 		cause := err
 		if !returned {
-			cause = Ended(false, panicked, nil)
+			cause = ended(false, panicked, nil)
 			ending = a.failed(failureOf(cause), true)
 			if p, ok := cause.(*PanicError); ok && panicked != nil {
 				p.Value = failureOf(cause).PanicValue(p.Value)
 			}
 		}
-		about := Entry{Err: cause}
+		about := listen.Entry{Err: cause}
 		if !returned {
-			about = Entry{Reason: "it did not return"}
+			about = listen.Entry{Reason: "it did not return"}
 		}
 		a.end(begun || !returned, ending, about)
 		if panicked != nil {
@@ -244,7 +237,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 		return nil, err
 	}
 	value, err = json.Marshal(v)
-	ending.kind, ending.value, ending.doubt, ending.found = Happened, value, err != nil, done
+	ending.kind, ending.value, ending.doubt, ending.found = listen.Happened, value, err != nil, done
 	returned = true
 	if err != nil {
 		return nil, lostValue(misuse("effect %q ran, but its value cannot be remembered: %v", shown(a.key), err))
@@ -288,9 +281,9 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 				if l.doubts {
 					unknown.Detail = forgetful
 				}
-				l.st.done = append(l.st.done, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
+				l.st.done = append(l.st.done, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks})
 			}
-			l.hear(Entry{Kind: InDoubt, Key: shown(a.key)})
+			l.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(a.key)})
 		})
 		if l.notes != nil {
 			l.give(err)
@@ -307,10 +300,10 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 // note writes down that the effect is about to begin, where somebody keeps the round.
 func (a *attempt) note(ctx context.Context) error {
 	l := a.p.at.Load()
-	if err := l.noteBegun(ctx, entry{kind: Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
+	if err := l.noteBegun(ctx, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
 		return err
 	}
-	l.locked(func() { l.hear(Entry{Kind: Begun, Key: shown(a.key)}) })
+	l.locked(func() { l.hear(listen.Entry{Kind: listen.Begun, Key: shown(a.key)}) })
 	return nil
 }
 
@@ -319,7 +312,7 @@ func (a *attempt) note(ctx context.Context) error {
 func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
 	var stop *stopped
 	if errors.Is(err, ErrSkip) || errors.As(err, &stop) {
-		return entry{kind: Tried, key: a.key}, err
+		return entry{kind: listen.Tried, key: a.key}, err
 	}
 	doubt := a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)
 	f := failureOf(unmarked(err))
@@ -329,22 +322,22 @@ func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
 // failed is the entry of an attempt that failed. Code that replays meets the error again, unless
 // a replay passes over the effect together with the one around it.
 func (a *attempt) failed(f *failure.Failure, doubt bool) entry {
-	e := entry{kind: Tried, key: a.key, free: a.free, checks: a.checks, doubt: doubt}
+	e := entry{kind: listen.Tried, key: a.key, free: a.free, checks: a.checks, doubt: doubt}
 	if a.p.replays && !a.inner {
-		e.kind, e.value = Failed, f.Encode()
+		e.kind, e.value = listen.Failed, f.Encode()
 	}
 	return e
 }
 
 // end records how the attempt ended. Effects that ran meanwhile become part of it.
-func (a *attempt) end(ran bool, ending entry, about Entry) {
+func (a *attempt) end(ran bool, ending entry, about listen.Entry) {
 	if !a.began.IsZero() {
 		about.Took = time.Since(a.began)
 	}
 	switch {
 	case errors.Is(about.Err, ErrSkip):
 		about.Err, about.Reason = nil, "skipped"
-	case ending.kind == Happened && a.began.IsZero():
+	case ending.kind == listen.Happened && a.began.IsZero():
 		about.Reason = "a check found it done"
 	}
 	l := a.p.at.Load()
@@ -356,18 +349,18 @@ func (a *attempt) end(ran bool, ending entry, about Entry) {
 		l.st.done.nest(min(a.since, len(l.st.done)))
 		l.grow(ending, about)
 		switch ending.kind {
-		case Happened:
+		case listen.Happened:
 			a.p.used = append(a.p.used, a.key)
 			return
-		case Failed:
+		case listen.Failed:
 			a.p.met = append(a.p.met, a.key)
 		}
 		a.p.used = slices.DeleteFunc(a.p.used, func(key string) bool { // what ran inside may be asked for again
-			return l.st.done.find(func(e *entry) bool { return e.kind == Nested && e.key == key }) != nil
+			return l.st.done.find(func(e *entry) bool { return e.kind == listen.Nested && e.key == key }) != nil
 		})
 	})
 	if l.notes != nil {
-		l.noteEnded(&entry{kind: Tried, key: a.key})
+		l.noteEnded(&entry{kind: listen.Tried, key: a.key})
 	}
 }
 

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"slices"
 	"sync/atomic"
+
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A Pass is one run of a handler over the history of its call. It is for those who write a
-// [Style]: the author of a tool gets its [Pass.Call].
-//
-// A handler that a style holds keeps its Pass, which is given one round after the other.
+// A Pass is one run of a handler over the history of its call, for those who write a [Style]. A
+// handler that is held keeps its Pass, which is given one round after the other.
 type Pass struct {
 	call Call
 	at   atomic.Pointer[ledger] // of the round
@@ -30,17 +31,15 @@ type Pass struct {
 	fewRead [3]*spec
 }
 
-// An Asker waits for the answers to questions, in a style whose handlers can wait
-// ([Call.Await]).
+// An Asker waits for answers, in a style whose handlers can wait.
 type Asker interface {
 	Await(questions []AnyQuestion) error
-	// Again asks a question once more whose answer the handler cannot read, and waits for the next.
-	// It is false where the handler cannot wait.
+	// Again asks anew for an answer that the handler can't read. It is false where nobody can
+	// wait.
 	Again(q AnyQuestion) bool
-	// MayRun says why an effect that is not in the history must not run now. The history has
-	// so many answers.
+	// MayRun says why a new effect must not run now, after so many answers.
 	MayRun(key string, answers int) error
-	// Life is the context that ends with the handler, rather than with its round.
+	// Life ends with the handler.
 	Life() context.Context
 }
 
@@ -67,18 +66,17 @@ func (p *Pass) locked(f func(l *ledger)) {
 }
 
 // Round describes the round.
-func (p *Pass) Round() Round { return p.at.Load().describe() }
+func (p *Pass) Round() listen.Round { return p.at.Load().describe() }
 
 // Call is the author's view of the pass.
 func (p *Pass) Call() *Call { return &p.call }
 
-// Held makes the Pass of a handler that the style runs on a goroutine of its own. It has the
-// round of this pass until Attach gives it the next.
+// Held is the Pass of a handler on a goroutine of its own. It has this round until Attach.
 func (p *Pass) Held(a Asker, replays bool) *Pass {
 	return (&Pass{asker: a, replays: replays}).begin(p.at.Load())
 }
 
-// Attach gives a held handler's Pass the round of another, in whose place it goes on.
+// Attach gives a held handler's Pass the round of another.
 func (p *Pass) Attach(to *Pass) {
 	p.at.Store(to.at.Load())
 	to.held = p
@@ -128,17 +126,17 @@ type Given struct {
 	e   entry
 }
 
-// To reports whether it is an answer to q, in the words of q.
+// To reports whether it answers q in its words.
 func (g *Given) To(q AnyQuestion) bool {
 	s := q.asking()
 	return s != nil && s.key == g.Key && g.e.answers(s)
 }
 
-// Answers are the answers of the call, in the order in which they came.
+// Answers are those of the call, in their order.
 func (p *Pass) Answers() (all []Given) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
-			if e := &l.st.done[i]; e.kind == Answered {
+			if e := &l.st.done[i]; e.kind == listen.Answered {
 				all = append(all, Given{e.key, *e})
 			}
 		}
@@ -146,8 +144,7 @@ func (p *Pass) Answers() (all []Given) {
 	return all
 }
 
-// Answered reports whether a question has its answer, or is [Known]. It notes the question as
-// one that the handler has asked.
+// Answered reports whether q has its answer. It counts as asking q, as [Pass.Mean] does.
 func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	s := q.asking()
 	if s == nil {
@@ -160,7 +157,7 @@ func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	return ok
 }
 
-// GivenAs is the answer under a key, read as T, to whatever words it was given.
+// GivenAs is the answer under a key, whatever words it was given to.
 func GivenAs[T any](p *Pass, key string) (v T, ok bool) {
 	var value json.RawMessage
 	p.locked(func(l *ledger) {
@@ -190,15 +187,13 @@ func (p *Pass) Replaced() (yes bool) {
 	return yes
 }
 
-// Deployed reports whether the round before was served by another version of the handler, so
-// that its questions are that version's.
+// Deployed reports whether another version served the round before.
 func (p *Pass) Deployed() (yes bool) {
 	p.locked(func(l *ledger) { yes = l.st.isDeployed(l.target.version) })
 	return yes
 }
 
-// Unmet returns an error for an effect of an earlier round that this pass has come past
-// without asking for it.
+// Unmet is an error if the pass has not come to an effect of an earlier round.
 func (p *Pass) Unmet() (err error) {
 	p.locked(func(l *ledger) { err = l.unmet(p.used) })
 	return err
@@ -214,36 +209,35 @@ func (p *Pass) Running() (key string) {
 	return key
 }
 
-// InDoubt reports whether an effect was attempted and nobody knows whether it happened.
+// InDoubt reports whether an effect was begun and nobody knows how it ended.
 func (p *Pass) InDoubt(key string) (yes bool) {
 	p.locked(func(l *ledger) { yes = l.inDoubt(key) })
 	return yes
 }
 
-// Note remembers a value of the style's own, such as that of a question that nobody was asked.
+// Note remembers a value of the style's own.
 func (p *Pass) Note(key string, value json.RawMessage) {
-	p.locked(func(l *ledger) { l.grow(entry{kind: Noted, key: key, value: value}, Entry{}) })
+	p.locked(func(l *ledger) { l.grow(entry{kind: listen.Noted, key: key, value: value}, listen.Entry{}) })
 }
 
 // Noted is the value that Note remembered.
 func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
-		if e := l.st.done.find(func(e *entry) bool { return e.kind == Noted && e.key == key }); e != nil {
+		if e := l.st.done.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key }); e != nil {
 			value, ok = e.value, true
 		}
 	})
 	return value, ok
 }
 
-// Unnote forgets the value that Note remembered.
+// Unnote forgets it.
 func (p *Pass) Unnote(key string) {
 	p.locked(func(l *ledger) {
-		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == Noted && e.key == key })
+		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == listen.Noted && e.key == key })
 	})
 }
 
-// Filed are the keys of the history: of answers, effects and notes. It is for errors that say
-// what has changed.
+// Filed are the keys of all answers, effects and notes.
 func (p *Pass) Filed() (keys []string) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
@@ -253,7 +247,7 @@ func (p *Pass) Filed() (keys []string) {
 	return keys
 }
 
-// Happened is the value of an effect that happened in an earlier round, or earlier in this one.
+// Happened is the value of an effect that happened.
 func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
@@ -263,13 +257,13 @@ func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Last runs code that makes the result of the call. It may have effects, so where nobody knows
-// whether it ran before it does not run again. It is no effect of the call's otherwise.
+// Last runs code that makes the result of the call. If nobody knows whether it ran before, it
+// does not run again.
 func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
-	last := entry{kind: Tried, key: key, doubt: true}
+	last := entry{kind: listen.Tried, key: key, doubt: true}
 	if p.InDoubt(key) {
-		p.locked(func(l *ledger) { l.hear(Entry{Kind: InDoubt, Key: shown(key)}) })
+		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(key)}) })
 		err := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(key)}}
 		l.give(err)
 		return err
@@ -284,8 +278,7 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	return err
 }
 
-// Lost says how a type of today fails to hold the value of an effect, made by another version
-// of the handler; "" if it does not.
+// Lost says how a type of today fails to hold the value of an effect; "" if it does not.
 func (p *Pass) Lost(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
@@ -303,39 +296,38 @@ func (p *Pass) Diverge(format string, args ...any) error {
 // Enter tells the listener that a function of the author's is about to be called.
 func (p *Pass) Enter(function string) {
 	if p.at.Load().target.rt.listener != nil {
-		p.locked(func(l *ledger) { l.hear(Entry{Kind: Entered, Key: function}) })
+		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.Entered, Key: function}) })
 	}
 }
 
-// Tell tells the listener of something else. It is for a held handler, also between rounds.
-func (p *Pass) Tell(e Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
+// Tell tells the listener of something else, also between rounds.
+func (p *Pass) Tell(e listen.Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
 
-// Local is a place for what a style keeps during one round, however often it is entered.
+// Local is a place for the style's own during one round.
 func (p *Pass) Local() *any { return &p.at.Load().local }
 
-// Service is what a style keeps for all calls of a runtime. The first call makes it.
-func (p *Pass) Service(key any, make func(rt *Runtime) Service) Service {
+// Service is the style's own for all calls of a runtime. The first call makes it.
+func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
 	rt := p.at.Load().target.rt
-	return rt.services.of(key, func() Service { return make(rt) })
+	return rt.services.of(key, func() keep.Service { return make(rt) })
 }
 
-// Frame is what the style put into the state of the round before ([Pass.Hold]).
+// Frame is the token that [Pass.Hold] put into the state of the round before.
 func (p *Pass) Frame() (token string) {
 	p.locked(func(l *ledger) { token = l.st.frame })
 	return token
 }
 
-// Hold has park called when the round is about to ask. The state carries what it returns.
+// Hold has park called when the round is about to ask. The state carries its token.
 func (p *Pass) Hold(park func() (token string, err error)) { p.at.Load().park = park }
 
 // IsTask reports whether the round runs for a task.
 func (p *Pass) IsTask() bool { return isTask(p.at.Load().life) }
 
-// IsKept reports whether a [Keeper] keeps the rounds of the call.
+// IsKept reports whether the rounds of the call are kept.
 func (p *Pass) IsKept() bool { return p.at.Load().st.isKept() }
 
-// IsWatched reports whether a [Keeper] looks after the call when its states have expired, whether or
-// not its handler is still held then.
+// IsWatched reports whether somebody looks after the call when its states have expired.
 func (p *Pass) IsWatched() (yes bool) {
 	p.locked(func(l *ledger) { yes = l.watched })
 	return yes
@@ -363,7 +355,7 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Mean notes that the pass asks q: a key stands for one question in each run of a handler.
+// Mean notes that the pass asks q: a key stands for one question in each run.
 func (p *Pass) Mean(q AnyQuestion) (err error) {
 	if s := q.asking(); s != nil {
 		p.locked(func(*ledger) { err = p.mean(s) })

@@ -17,18 +17,15 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A Question is a keyed, typed question. It is a value: made anywhere, checked when
-// it is made, shared freely, and never changed by being asked.
-//
-// Constructors return no error. A malformed question reports one from Err, is never
-// sent, and ends the call that asks it.
+// A Question is a keyed, typed question: a value, which asking never changes. Constructors return
+// no error. A malformed question reports one from Err, and ends the call that asks it.
 type Question[T any] struct {
 	spec  *spec
 	known *T
 	err   error
 }
 
-// AnyQuestion is a [Question] of any type, as [Need] and linear.AskAll take it.
+// AnyQuestion is a [Question] of any type.
 type AnyQuestion interface {
 	// Key names the answer in the state and on the wire, "" for [Known].
 	Key() string
@@ -48,8 +45,8 @@ func (q Question[T]) Key() string {
 	return q.spec.key
 }
 
-// Words identifies what the question shows its user, "" for [Known]: its message, its form and
-// its address. An audit can tell by it which words somebody agreed to.
+// Words identifies the question in all its words, "" for [Known]. An audit tells by it what
+// somebody agreed to.
 func (q Question[T]) Words() string {
 	if q.spec == nil {
 		return ""
@@ -57,7 +54,7 @@ func (q Question[T]) Words() string {
 	return q.spec.Words()
 }
 
-// Err is nil if the question can be asked, and a [UsageError] if not.
+// Err is a [UsageError] if the question can't be asked.
 func (q Question[T]) Err() error {
 	if q.err == nil && q.spec == nil && q.known == nil {
 		return misuse("the zero Question asks nothing: make one with Elicit, Choose, Confirm or Known")
@@ -67,7 +64,7 @@ func (q Question[T]) Err() error {
 
 func (q Question[T]) asking() *spec { return q.spec }
 
-// KnownValue is the answer of a question that is [Known].
+// KnownValue is the answer of a [Known] question.
 func (q Question[T]) KnownValue() (v T, ok bool) {
 	if q.known == nil {
 		return v, false
@@ -75,10 +72,9 @@ func (q Question[T]) KnownValue() (v T, ok bool) {
 	return *q.known, true
 }
 
-// Default gives the question an answer for clients that can't be asked. It is used only if
-// the [UnaskablePolicy] says so: a user who can be asked is asked, and sees no preselection.
-// It also answers for a user who is silent ([Question.Within]). A [Confirm] has no default,
-// since its yes must be a person's.
+// Default answers for clients that can't be asked, if the [UnaskablePolicy] says so, and for a
+// silent user ([Question.Within]). Who can be asked is asked, without preselection. A [Confirm]
+// has none.
 func (q Question[T]) Default(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.confirms {
@@ -101,10 +97,8 @@ func (q Question[T]) Default(v T) Question[T] {
 	})
 }
 
-// Prefill shows v to the user as the form's content, to be accepted or changed. It is
-// no answer until the user accepts it. Parts of v that are zero stay empty. A handler
-// that is run again asks the same question each time: put a v that may change into
-// [Once].
+// Prefill shows v in the form, to be accepted or changed. Parts that are zero stay empty. Put a v
+// that may change between runs of the handler into [Once].
 func (q Question[T]) Prefill(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.kind != formKind || s.confirms || readsOutcome[T]() {
@@ -118,14 +112,10 @@ func (q Question[T]) Prefill(v T) Question[T] {
 	})
 }
 
-// Within gives the user d to answer, from when the question is sent. After that the question
-// counts as not answered, whatever still arrives. Its Default stands in, for any client.
-// Without one, a [Confirm] is false, an [Optional] is nil, a [Reply] has the reason
-// [Unanswered], and any other question ends the call with that reason.
-//
-// Nobody waits for a modern client: the server finds out when it calls again, and judges all
-// answers of a request by when that arrived. A legacy client is waited for that long, and for
-// at most sse.BridgeOptions.AnswerTimeout. A task goes on when its client polls.
+// Within gives the user d to answer, from when the question is sent. Then its Default stands in,
+// for any client. Without one a [Confirm] is false, an [Optional] nil, a [Reply] [Unanswered],
+// and any other question ends the call so. A modern client that never calls again is not waited
+// for.
 func (q Question[T]) Within(d time.Duration) Question[T] {
 	return q.change(func(s *spec) error {
 		if d < time.Millisecond {
@@ -136,14 +126,13 @@ func (q Question[T]) Within(d time.Duration) Question[T] {
 	})
 }
 
-// AnyWords lets an answer stand though the words of the question have changed since, such as a
-// message with the time in it. Otherwise a question in other words is asked again.
+// AnyWords lets an answer stand though the question's words have changed since, such as a time in
+// its message. Otherwise the question is asked again.
 func (q Question[T]) AnyWords() Question[T] {
 	return q.change(func(s *spec) error { s.anyWords = true; return nil })
 }
 
-// Meta sends meta as the _meta of the question, for clients that know what it means. It is no part
-// of the words that an answer is given to. [Sample] sends the Meta of its params.
+// Meta sends meta as the _meta of the question. It is not part of its words.
 func (q Question[T]) Meta(meta mcp.Meta) Question[T] {
 	return q.change(func(s *spec) (err error) {
 		if s.kind != formKind && s.kind != urlKind {
@@ -171,12 +160,11 @@ func (q Question[T]) change(f func(s *spec) error) Question[T] {
 	return q
 }
 
-// Known is a question with the answer v, which is never sent. It lets code that
-// asks take the same path when the answer is clear without the user.
+// Known is a question that has its answer already and is never sent.
 func Known[T any](v T) Question[T] { return Question[T]{known: &v} }
 
-// Optional lets the call go on without an answer: a decline, a cancel, and a client
-// that cannot be asked all give nil.
+// Optional gives nil for a decline, a cancel, and a client that can't be asked, which end the
+// call otherwise.
 func Optional[T any](q Question[T]) Question[*T] {
 	o := Question[*T]{err: q.Err()}
 	switch {
@@ -343,23 +331,6 @@ func (s *spec) request(note string) (mcp.InputRequest, error) {
 // twice is the mistake of a key that stands for two of a kind in one entry of a handler.
 func twice(key, kind string) error {
 	return misuse("key %q stands for two %s: each needs a key of its own", key, kind)
-}
-
-const maxKey = 64
-
-// CheckKey returns an error for a text that cannot be the key of a question, effect or step.
-// Keys stay readable on the wire, in logs and in error texts.
-func CheckKey(key string) error {
-	if key == "" || len(key) > maxKey {
-		return misuse("key %.80q: a key has 1 to %d characters", key, maxKey)
-	}
-	for i := range len(key) {
-		c := key[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
-			return misuse("key %q: only letters, digits, '_', '-' and '.' are allowed", key)
-		}
-	}
-	return nil
 }
 
 // wording is what a question says, as its author wrote it.

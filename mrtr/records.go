@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
 // The records that a call leaves in a store have names that nobody but its sender gets at.
@@ -64,26 +65,18 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 	return all
 }
 
-// An Eraser empties one of the records that another package keeps for calls. It reports whether there
-// was anything to erase.
-type Eraser func(ctx context.Context, name string) (erased bool, err error)
-
-// ErasesTasks has Erase empty the records of tasks too, by the one who keeps them.
-func (rt *Runtime) ErasesTasks(f Eraser) { rt.eraseTask.Store(&f) }
+// ErasesTasks has Erase empty the records of tasks too.
+func (rt *Runtime) ErasesTasks(f keep.Eraser) { rt.eraseTask.Store(&f) }
 
 // afterErasure is how much longer than its states an emptied record lives: as long as a client's key
 // is remembered, and longer than anybody looks after the call.
 const afterErasure = 48 * time.Hour
 
-// Erase empties the records of a call: those of its turns, of its task, and of its visits. It is for a
-// user who wants their data gone. The caller and the call are named as in a [Round]. It returns how
-// many records had anything to erase; the others have expired, were erased before, or belong to
-// handlers that this runtime does not serve.
+// Erase empties the records of a call: its turns, its task, and its visits. Caller and call are
+// named as in a [listen.Round]. It returns how many were emptied.
 //
-// An empty record stays for two days more than the call's states, and says only that its round has
-// run: a request for it ends with [ResultNotKept], and runs nothing. While a round of the call
-// runs its records stay, and the error says so: try again when it has ended. Erase no call that
-// waits for its user: nobody would undo its effects if the user never answered.
+// A later request of the call ends with [ResultNotKept]. While a round of it runs Erase returns
+// an error: try again. Erase no call that waits for its user, or nobody undoes its effects.
 func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
 	eraser, ok := rt.keeper.(interface {
 		Erase(ctx context.Context, call string, names []string, expires time.Time) (int, error)

@@ -10,15 +10,13 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// A Texter is an output that says its own text, for people and models. The structured output
-// stands beside it.
+// A Texter is an output that says its own text, beside its structured output.
 type Texter interface{ Text() string }
 
-// ContentProvider is an output with content of its own: images, audio, links, embedded
-// resources. It follows the text of a [Texter]. The structured output, made of the fields that
-// encode as JSON, stands beside it.
+// ContentProvider is an output with content of its own, such as images, behind its text.
 type ContentProvider interface{ Content() []mcp.Content }
 
 // MetaProvider is an output with the _meta of its result.
@@ -50,17 +48,17 @@ func loader[Out any](f resultFormat[Out]) func(json.RawMessage) (any, error) {
 }
 
 // stopper makes the outcome of a call that was stopped with an output.
-func stopper[Out any](f resultFormat[Out]) func(any) Outcome {
-	return func(out any) Outcome {
+func stopper[Out any](f resultFormat[Out]) func(any) keep.Outcome {
+	return func(out any) keep.Outcome {
 		own, ok := out.(Out)
 		if !ok {
-			return Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
 		}
 		r := &result[Out]{out: own}
 		if err := guard(func() error { return f.complete(r) }); err != nil {
-			return Outcome{Err: safeError(err)}
+			return keep.Outcome{Err: safeError(err)}
 		}
-		return Outcome{Value: r, Stopped: true}
+		return keep.Outcome{Value: r, Stopped: true}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // round is the way of one request through the engine:
@@ -28,10 +30,17 @@ type round struct {
 	ends      error   // by which its request ends the call
 	over      error   // by which its answers, or its request, end the call before the handler is entered
 	first     Pass
-	rejected  *Outcome // of a request that was refused
+	rejected  *rejection // of a request that was refused
 }
 
 func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
+
+// A rejection is why a request was refused. Its client is not told.
+type rejection struct {
+	part  listen.RefusedPart
+	why   string
+	cause error
+}
 
 // newRound is a round that enters no handler.
 func newRound(t *target, ex exchange) *round {
@@ -40,14 +49,18 @@ func newRound(t *target, ex exchange) *round {
 	return r
 }
 
+// beside is another round of the same request, to open a state in that is not the one it goes on with.
+func (r *round) beside() *round {
+	of := newRound(r.target, r.ex)
+	of.principal, of.life = r.principal, r.life
+	return of
+}
+
 // serve takes one request from the state that came in to the outcome that goes out.
-func (r *round) serve(ctx context.Context) (o Outcome) {
+func (r *round) serve(ctx context.Context) (o keep.Outcome) {
 	if err := r.open(ctx); err != nil {
-		if r.rejected != nil {
-			o = *r.rejected
-		}
 		r.st, o.Err, r.life = state{}, err, ctx
-		r.endedWith(ctx, o)
+		r.endedOrRefused(ctx, o)
 		return o
 	}
 	start, err := r.offerTask(ctx)
@@ -58,17 +71,17 @@ func (r *round) serve(ctx context.Context) (o Outcome) {
 	r.life = ctx
 	o = r.play(ctx)
 	if o.Repeated {
-		r.reportAnswers(HowRepeated)
+		r.reportAnswers(listen.HowRepeated)
 		r.leave(r.intent == nil) // a first round has run here, and its outcome is another one's
 	}
-	if (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || o.Refused != "") && !o.Orphaned {
-		r.endedWith(ctx, o)
+	if (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || r.rejected != nil) && !o.Orphaned {
+		r.endedOrRefused(ctx, o)
 	}
 	return o
 }
 
 // play judges the answers, and runs the round or has it kept.
-func (r *round) play(ctx context.Context) Outcome {
+func (r *round) play(ctx context.Context) keep.Outcome {
 	if r.st.round == 1 {
 		if err := r.refuseUnaskable(); err != nil {
 			return r.run(ctx, noNotes{}, err)
@@ -110,7 +123,7 @@ func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 	if since.IsZero() || since.Equal(r.asOf) {
 		return
 	}
-	if st, err := r.unseal(r.ex.token, time.Now()); err == nil {
+	if st, err := r.beside().unseal(r.ex.token, time.Now()); err == nil {
 		r.asOf = since
 		r.judgeFrom(ctx, st)
 		if r.known != nil {
@@ -127,7 +140,7 @@ func (r *round) judgeFrom(ctx context.Context, st state) {
 }
 
 // keep has the Keeper run the round.
-func (r *round) keep(ctx context.Context) Outcome {
+func (r *round) keep(ctx context.Context) keep.Outcome {
 	r.keeps = true
 	for {
 		o, err := r.target.rt.keeper.Keep(ctx, r.turn(r.over), r.runKept)
@@ -135,22 +148,22 @@ func (r *round) keep(ctx context.Context) Outcome {
 		case err == nil && o.Joins != nil:
 			switch goesOn, err := r.join(&o); {
 			case err != nil:
-				return Outcome{Err: err, Refused: RefusedRound, Why: "the questions of its call cannot be sealed", Cause: err}
+				return keep.Outcome{Err: r.reject(listen.RefusedRound, "the questions of its call cannot be sealed", err, err)}
 			case goesOn:
 				continue
 			}
 			return o
 		case err == nil:
 			return o
-		case errors.Is(err, ErrSplit):
-			if st, err := r.unseal(r.ex.token, time.Now()); r.entered && err == nil { // it lost the turn at work
+		case errors.Is(err, keep.ErrSplit):
+			if st, err := r.beside().unseal(r.ex.token, time.Now()); r.entered && err == nil { // it lost the turn at work
 				r.again()
 				r.judgeFrom(ctx, st)
 			}
 			r.split()
-		case errors.Is(err, ErrBeginAgain):
+		case errors.Is(err, keep.ErrBeginAgain):
 			if err := r.beginKept(ctx); err != nil {
-				return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
+				return keep.Outcome{Err: err}
 			}
 		case r.over == nil && endOf(ctx) != nil: // it came before the round had begun
 			r.ends = endOf(ctx)
@@ -159,13 +172,13 @@ func (r *round) keep(ctx context.Context) Outcome {
 			if r.entered { // its questions go to nobody
 				r.leave(false)
 			}
-			return Outcome{Err: err, Refused: RefusedRound, Why: whyRefused(ctx, err), Cause: causeOf(err)}
+			return keep.Outcome{Err: r.rejectKept(ctx, err)}
 		}
 	}
 }
 
 // runKept may go on when its request has left: from here on the round is the Keeper's.
-func (r *round) runKept(ctx context.Context, n Notes) Outcome {
+func (r *round) runKept(ctx context.Context, n keep.Notes) keep.Outcome {
 	if r.entered {
 		r.again()
 	}
@@ -180,7 +193,7 @@ func (r *round) runKept(ctx context.Context, n Notes) Outcome {
 			return o
 		}
 	}
-	if !errors.Is(given, errGivenUp) && !errors.Is(given, ErrElsewhere) { // it has told already, and another request goes on
+	if !errors.Is(given, errGivenUp) && !errors.Is(given, keep.ErrElsewhere) { // it has told already, and another request goes on
 		r.endedWith(ctx, o)
 	}
 	return o
@@ -199,16 +212,16 @@ func (r *round) again() {
 
 var errGivenUp = errors.New("the handler did not end with its context")
 
-// GiveUp implements [Effects]. The effects that have ended are undone, unless the next request goes
+// GiveUp implements [keep.Effects]. The effects that have ended are undone, unless the next request goes
 // on with them.
-func (r *round) GiveUp(why string) Outcome {
+func (r *round) GiveUp(why string) keep.Outcome {
 	r.give(errGivenUp)
 	o := r.cutShort(why)
 	if !o.Free {
 		r.undo(r.life, r.target.undos, o.Err)
 		r.locked(func() {
 			for _, e := range r.running {
-				r.hear(Entry{Kind: InDoubt, Key: shown(e.key)})
+				r.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(e.key)})
 			}
 		})
 		o.Err = r.outcome().report(o.Err)
@@ -218,7 +231,7 @@ func (r *round) GiveUp(why string) Outcome {
 }
 
 // run enters the handler, and undoes the effects of a call that ends without completing.
-func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
+func (r *round) run(ctx context.Context, n keep.Notes, over error) keep.Outcome {
 	r.life, r.base = ctx, len(r.st.done)
 	left := decodeHistory(n.Left())
 	r.locked(func() { r.st.done = r.st.done[:r.base:r.base].with(left, over != nil) })
@@ -240,7 +253,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 	case left.hasStopped():
 		err = &Error{Reason: OutcomeUnknown, Detail: "the server that ran this round was cut off while it undid its effects"}
 	default:
-		var o Outcome
+		var o keep.Outcome
 		if o, err = r.advanceGuarded(); err == nil && r.isGiven() == nil {
 			r.lookAfter(&o)
 			return o
@@ -250,7 +263,7 @@ func (r *round) run(ctx context.Context, n Notes, over error) Outcome {
 }
 
 // end ends the call with an error, or frees the round for the next request.
-func (r *round) end(ctx context.Context, err error) Outcome {
+func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	switch given := r.isGiven(); {
 	case given == nil:
 		err = safeError(err)
@@ -258,7 +271,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 		err = given
 	default:
 		r.leave(false)
-		return Outcome{Err: r.outcome().report(given), Free: true, Left: r.Left()}
+		return keep.Outcome{Err: r.outcome().report(given), Free: true, Left: r.Left()}
 	}
 	if why := r.cutOff(ctx, err); why != "" {
 		o := r.cutShort(why)
@@ -287,7 +300,7 @@ func (r *round) end(ctx context.Context, err error) Outcome {
 		}
 		err = &Error{Reason: NotUndone}
 	}
-	return Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
+	return keep.Outcome{Err: r.outcome().report(err), Free: free, Left: r.Left()}
 }
 
 // wait has a held handler wait as long again. The error is for one that is gone.
@@ -308,7 +321,7 @@ func (r *round) leave(elsewhere bool) {
 // cutOff says why the Keeper has ended a round before its time, "" if it has not, or if the handler
 // has come to an end of its own.
 func (r *round) cutOff(ctx context.Context, err error) (why string) {
-	cause := (*CutOff)(nil)
+	cause := (*keep.CutOff)(nil)
 	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
 		return ""
 	}
@@ -352,11 +365,11 @@ func (r *round) runsAgain() bool { return r.intent != nil || r.target.again || r
 // cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
 // its context. One that wrote down what it does is free for the next request. Of any other nobody
 // knows all that it has done, and it must not run again.
-func (r *round) cutShort(why string) Outcome {
+func (r *round) cutShort(why string) keep.Outcome {
 	if r.runsAgain() {
-		return Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: r.Left()}
+		return keep.Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: r.Left()}
 	}
-	return Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
+	return keep.Outcome{Err: &Error{Reason: OutcomeUnknown, Detail: why}}
 }
 
 // began tells the listener that a round has begun, and returns the context of the round.
@@ -377,24 +390,47 @@ func (r *round) tellBegan(ctx context.Context) context.Context {
 		}
 		return nil
 	})
-	if tracer, ok := listener.(Tracer); ok && r.st.round <= 1 {
+	if tracer, ok := listener.(listen.Tracer); ok && r.st.round <= 1 {
 		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
 	}
 	return context.WithValue(own, ledgerKey{}, &r.ledger)
 }
 
 // endedWith tells the listener how a round ended, after what it has heard of it.
-func (r *round) endedWith(ctx context.Context, o Outcome) {
-	if r.target.rt.listener != nil {
-		r.tellEnded(ctx, o)
+func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
+	if r.target.rt.listener == nil {
+		return
 	}
+	r.locked(func() {})
+	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
+	for i := range r.sent.asks {
+		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.settled() {
+			e.Asks = append(e.Asks, p.key)
+		}
+	}
+	r.tellEnded(ctx, e)
 }
 
-func (r *round) tellEnded(ctx context.Context, o Outcome) {
-	listener := r.target.rt.listener
-	if o.Refused != RefusedRound { // which may run on
+// refusedWith tells the listener of a request that was refused.
+func (r *round) refusedWith(ctx context.Context, err error) {
+	if r.target.rt.listener == nil {
+		return
+	}
+	if r.rejected.part != listen.RefusedRound { // which may run on
 		r.locked(func() {})
 	}
-	at := r.describe()
-	_ = guard(func() error { listener.Ended(ctx, at, o); return nil })
+	r.tellEnded(ctx, listen.End{Err: err, Refused: r.rejected.part, Why: r.rejected.why, Cause: r.rejected.cause})
+}
+
+func (r *round) endedOrRefused(ctx context.Context, o keep.Outcome) {
+	if r.rejected != nil {
+		r.refusedWith(ctx, o.Err)
+		return
+	}
+	r.endedWith(ctx, o)
+}
+
+func (r *round) tellEnded(ctx context.Context, e listen.End) {
+	at, listener := r.describe(), r.target.rt.listener
+	_ = guard(func() error { listener.Ended(ctx, at, e); return nil })
 }

@@ -15,61 +15,48 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// Options configure a [Runtime]. The zero value, and nil, mean the defaults: states sealed with
-// a key of this process, legacy clients asked over their session.
+// Options configure a [Runtime]. The zero value, and nil, mean the defaults.
 type Options struct {
 	Limits
 
-	// State configures how states are sealed. Without keys a random one is used, and a restart
-	// ends the calls under way. Instances that serve one another's rounds need the same keys.
+	// State configures the seal of states. Without keys a random one is used: instances that
+	// serve one another's rounds need the same.
 	State *statecodec.Options
-	// Audience names this server where several share keys: a state sealed for one does not open
-	// at another.
+	// Audience names this server where several share keys: its states open at no other.
 	Audience string
-	// Principal identifies the sender of a request. One principal is one caller: with a store, its
-	// equal requests are one call, and show the same questions, until the first answer. So tell
-	// users apart whom a gateway sends under one token. States are bound to it. If nil, it is the
-	// UserID of go-sdk's token info, "" for a request without a token; a token that names no
-	// user is an error, since all such users would be one. An error refuses the request: the
-	// listener gets it, and the client a fixed text.
+	// Principal identifies the sender of a request, to whom states are bound. One principal is
+	// one caller: tell users apart whom a gateway sends under one token. If nil, it is the
+	// UserID of go-sdk's token info, "" without a token; a token without a user is an error. An
+	// error refuses the request.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
-	// Legacy is the policy for legacy clients; LegacyBridge if zero.
+	// Legacy is for legacy clients; LegacyBridge if zero.
 	Legacy LegacyPolicy
-	// Unaskable is the policy for clients that cannot be asked; UnaskableRefuse if zero.
+	// Unaskable is for clients that can't be asked; UnaskableRefuse if zero.
 	Unaskable UnaskablePolicy
-	// Narrow takes from a client what it declares and cannot do: some declare forms and show
-	// none. It gets the name and version that the client gives itself, which prove nothing, and
-	// returns the client with less. What it adds is ignored. It is called for each request, must
-	// be quick, and must say the same for all rounds of a call. A panic refuses the request.
-	//
-	//	Narrow: func(who mcp.Implementation, client era.Client) era.Client {
-	//		if who.Name == "shows-no-forms" {
-	//			client.Form = false
-	//		}
-	//		return client
-	//	},
+	// Narrow takes from a client what it declares and can't do. The name that it gives itself
+	// proves nothing. It is called for each request, and must say the same in all rounds of a
+	// call.
 	Narrow func(who mcp.Implementation, client era.Client) era.Client
 	// Bridge bounds the asking of legacy clients, within MaxRounds.
 	Bridge *sse.BridgeOptions
-	// Durable has the rounds of calls remembered, so that one that comes again gets the result of
-	// the first time and has no effect twice: durable.In(store, nil). docs/what-can-happen-twice.md
-	// tells all that is promised. The rounds of legacy clients need none.
-	Durable Durability
-	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable, and
-	// one principal is one caller: if many users share a token, an equal request of one shows the
-	// question of another.
+	// Durable has a store remember the rounds, so that a request that comes again gets the
+	// result of the first: durable.In(store, nil). See docs/what-can-happen-twice.md.
+	Durable keep.Durability
+	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable.
 	Same SamePolicy
 	// SameKey is the key that a client has for a call, "" for none; [KeyFromClient] if nil. All
-	// requests of one principal with one key are one call, to its end and for a day after. That
-	// of a caller who is not known counts if it has at least 16 bytes.
+	// requests of one principal with one key are one call, for a day after its end. A key of an
+	// unknown caller needs 16 bytes.
 	SameKey func(ctx context.Context, req mcp.Request) string
 	// Listener hears of all calls: see package observe.
-	Listener Listener
+	Listener listen.Listener
 }
 
 // check refuses a limit that can never be reached, because another one holds before it: whoever
@@ -87,25 +74,23 @@ func (o *Options) check() error {
 	if o.State != nil && o.State.MaxToken > 0 {
 		maxToken = o.State.MaxToken
 	}
-	if needed := TokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
+	if needed := tokenFor(o.MaxStateBytes); o.MaxStateBytes > 0 && needed > maxToken {
 		return misuse("Options.Limits.MaxStateBytes is %d, and a state of that size needs a State.MaxToken of %d, not %d", o.MaxStateBytes, needed, maxToken)
 	}
 	return nil
 }
 
-// TokenFor is more than the length of the token that size bytes are sealed into.
-func TokenFor(size int) int {
+// tokenFor is more than the length of the token that size bytes are sealed into.
+func tokenFor(size int) int {
 	const overhead = 1 << 10 // more than sealing adds, beside base64
 	return (size+2)/3*4 + overhead
 }
 
-// Runtime serves the rounds of many calls of one server, or of several that serve the same
-// handlers. It seals their states, and recovers the panics of the author's functions on the
-// goroutines that it runs them on.
+// Runtime serves the rounds of many calls of one server, or of several with the same handlers. It
+// seals their states, and recovers the panics of their authors.
 //
-// A state proves that this server, or one that shares its keys, made it for this request and
-// this principal, within its lifetime. It does not prove that it was not used before: a client
-// that sends a state twice gets the round twice, unless a [Keeper] remembers the rounds.
+// A state proves that this server made it for this request and principal, within its lifetime. It
+// does not prove that it was not used before: that takes Options.Durable.
 type Runtime struct {
 	opts      Options
 	limits    Limits
@@ -117,8 +102,8 @@ type Runtime struct {
 	unaskable UnaskablePolicy
 	same      SamePolicy
 	bridge    *sse.BridgeOptions
-	keeper    Keeper
-	listener  Listener
+	keeper    keep.Keeper
+	listener  listen.Listener
 	skew      time.Duration // between the clocks of those who read the states
 
 	effects     context.Context // of all effects; ends when Close gives up on them
@@ -132,7 +117,7 @@ type Runtime struct {
 	watches       bool         // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
-	eraseTask     atomic.Pointer[Eraser]
+	eraseTask     atomic.Pointer[keep.Eraser]
 	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
@@ -144,8 +129,7 @@ type sealer interface {
 	AppendOpen(dst []byte, b statecodec.Binding, token string, at time.Time) ([]byte, error)
 }
 
-// New makes a Runtime. Options that cannot be used are a [UsageError], and keys that cannot be
-// used a [statecodec.UsageError].
+// New makes a Runtime. An error is a [UsageError], or a [statecodec.UsageError] for the keys.
 func New(opts *Options) (*Runtime, error) {
 	var o Options
 	if opts != nil {
@@ -168,7 +152,7 @@ func New(opts *Options) (*Runtime, error) {
 		rt.state = *o.State
 	}
 	rt.state.Ephemeral = rt.state.Ephemeral || len(rt.state.Keys) == 0 && rt.state.Keyring == nil
-	rt.state.MaxToken = cmp.Or(rt.state.MaxToken, max(statecodec.DefaultMaxToken, TokenFor(o.MaxStateBytes)))
+	rt.state.MaxToken = cmp.Or(rt.state.MaxToken, max(statecodec.DefaultMaxToken, tokenFor(o.MaxStateBytes)))
 	if !rt.state.Ephemeral {
 		rt.skew = cmp.Or(rt.state.Skew, statecodec.DefaultSkew)
 	}
@@ -203,8 +187,7 @@ func (o *Options) bridge() *sse.BridgeOptions {
 
 var errNoUser = misuse("the request's token names no user")
 
-// Sender identifies the sender of a request, as [Options.Principal] does. It is for layers that
-// act for senders, such as package tasks.
+// Sender identifies the sender of a request, as Options.Principal does.
 func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) {
 	if rt.opts.Principal != nil {
 		return rt.principal(ctx, req)
@@ -233,55 +216,53 @@ func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (who string, 
 // Audience is that of [Options].
 func (rt *Runtime) Audience() string { return rt.audience }
 
-// Limits are those of [Options], with the defaults filled in.
+// Limits are those of [Options], with the defaults.
 func (rt *Runtime) Limits() Limits { return rt.limits }
 
 // IsEphemeral reports whether its states open in this process alone.
 func (rt *Runtime) IsEphemeral() bool { return rt.state.Ephemeral }
 
-// Skew is how far the clocks of those who read its states may differ.
+// Skew is how far the clocks of its instances may differ.
 func (rt *Runtime) Skew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
 
 // Listener is that of [Options], or nil.
-func (rt *Runtime) Listener() Listener { return rt.listener }
+func (rt *Runtime) Listener() listen.Listener { return rt.listener }
 
 // Keeper is the one that Options.Durable made, or nil.
-func (rt *Runtime) Keeper() Keeper { return rt.keeper }
+func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
 
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
-// A Sealer seals what a layer sends or keeps, with the keys of a runtime's states and for its
-// audience: a token of one server does not open at another that shares the keys.
-type Sealer struct {
-	codec    *statecodec.Codec
-	audience string
-}
-
-// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. A
-// maxToken of 0 is that of states.
-func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxToken int) (*Sealer, error) {
+// Sealer implements [keep.Runtime].
+func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep.Sealer, error) {
 	s := rt.state
-	s.Readable, s.PerPrincipal, s.PerSession, s.Instance = false, false, false, ""
-	s.TTL, s.MaxToken = ttl, cmp.Or(max(maxToken, 0), rt.state.MaxToken)
+	s.Readable, s.PerPrincipal, s.PerSession, s.Instance, s.TTL = false, false, false, "", ttl
+	if maxBytes > 0 {
+		s.MaxToken = min(tokenFor(min(maxBytes, statecodec.MaxMaxToken)), statecodec.MaxMaxToken)
+	}
 	codec, err := statecodec.New(&s)
 	if err != nil {
 		return nil, err
 	}
-	return &Sealer{codec.For(purpose), rt.audience}, nil
+	return &layerSealer{codec.For(purpose), rt.audience}, nil
 }
 
-// Seal seals a payload. An audience in the binding is one of its own within the runtime's.
-func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
+// layerSealer implements [keep.Sealer].
+type layerSealer struct {
+	codec    *statecodec.Codec
+	audience string
+}
+
+func (s *layerSealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
 	return s.codec.Seal(s.bind(b), payload)
 }
 
-// Open opens a token that was sealed with the same binding.
-func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
+func (s *layerSealer) Open(b statecodec.Binding, token string) ([]byte, error) {
 	return s.codec.Open(s.bind(b), token)
 }
 
-func (s *Sealer) bind(b statecodec.Binding) statecodec.Binding {
+func (s *layerSealer) bind(b statecodec.Binding) statecodec.Binding {
 	b.Audience = audienceOf(s.audience, b.Audience)
 	return b
 }
@@ -318,16 +299,10 @@ func (rt *Runtime) sealFor(t *target) {
 func (rt *Runtime) lastUse(until time.Time) time.Time { return until.Add(2*rt.Skew() + time.Minute) }
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. From now
-// on a call that would need a held handler is refused with -31001 before its handler is entered:
-// its client may send the same request to another instance. A held handler that cannot go on
-// elsewhere gets the rest of its time. Calls of the other styles are served as before.
-//
-// When no such handler is left, all requests are refused like that. Those that run come to the
-// end of their round. Then Drain calls [Runtime.Close]. If ctx ends first, Close unwinds the rest,
-// and the error wraps that of ctx and tells how many there were.
-//
-// Drain before the transport shuts down, which has to bring the answers: docs/operating.md gives
-// the order.
+// on a call that needs a held handler is refused with -31001: its client may send the request to
+// another instance. Held handlers that can't go on elsewhere get the rest of their time. Then all
+// requests are refused, those that run end, and Drain calls [Runtime.Close]. Drain before the
+// transport shuts down: see docs/operating.md.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
 	for _, empty := range rt.services.drain() {
@@ -352,11 +327,9 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 // closingTime is how long Close waits.
 const closingTime = 10 * time.Second
 
-// Close unwinds every held handler, cancels the rounds that are kept and the linear handlers
-// that run, and waits until all have ended. Effects that run are cancelled five seconds after
-// their handlers. A handler that still runs ten seconds after its cancellation is left behind,
-// and counted in the error. It does not close the store. A second Close waits for what is left
-// of the ten seconds.
+// Close unwinds held handlers, cancels rounds that are kept, and waits, ten seconds at most: the
+// error counts the handlers that still run then. Effects get five seconds more than their
+// handlers. Close does not close the store.
 func (rt *Runtime) Close() error {
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
@@ -379,7 +352,7 @@ type door struct {
 	mu     sync.Mutex
 	inside int
 	closed bool
-	empty  Emptiness
+	empty  keep.Emptiness
 }
 
 // enter reports whether the request is inside: always if evenSo, else while the door is open. A
@@ -415,20 +388,15 @@ func (d *door) close() (empty <-chan struct{}) {
 	return d.empty.Wait(d.inside == 0)
 }
 
-// Durability makes the Keeper of a runtime: see package durable.
-type Durability interface {
-	Keeper(rt *Runtime) (Keeper, error)
-}
-
-// Stats counts the rounds and the handlers of this moment.
-func (rt *Runtime) Stats() Stats {
-	s := Stats{Rounds: int(rt.rounds.Load())}
-	rt.count(&s, func(Waiting, time.Time) {})
+// Stats counts the rounds and handlers of this moment.
+func (rt *Runtime) Stats() listen.Stats {
+	s := listen.Stats{Rounds: int(rt.rounds.Load())}
+	rt.count(&s, func(listen.Waiting, time.Time) {})
 	return s
 }
 
-func (rt *Runtime) count(s *Stats, waiting func(w Waiting, since time.Time)) {
-	var all []Service
+func (rt *Runtime) count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
+	var all []keep.Service
 	all, s.Draining, s.Closed = rt.services.state()
 	if rt.keeper != nil {
 		all = append(all, rt.keeper)
@@ -438,11 +406,10 @@ func (rt *Runtime) count(s *Stats, waiting func(w Waiting, since time.Time)) {
 	}
 }
 
-// Waiting counts the calls that wait for their users here, except tasks. It walks all of them,
-// so call it at the rate of a metrics scrape, not for each request.
-func (rt *Runtime) Waiting() []Waiting {
-	found, now := map[Waiting]Waiting{}, time.Now()
-	add := func(key Waiting, since time.Time) {
+// Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
+func (rt *Runtime) Waiting() []listen.Waiting {
+	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
+	add := func(key listen.Waiting, since time.Time) {
 		w, known := found[key]
 		if !known {
 			w = key
@@ -451,13 +418,13 @@ func (rt *Runtime) Waiting() []Waiting {
 		w.Longest = max(w.Longest, now.Sub(since))
 		found[key] = w
 	}
-	rt.count(new(Stats), add)
+	rt.count(new(listen.Stats), add)
 	rt.asking.mu.Lock()
 	for w, since := range rt.asking.calls {
 		add(*w, since)
 	}
 	rt.asking.mu.Unlock()
-	return slices.SortedFunc(maps.Values(found), func(a, b Waiting) int {
+	return slices.SortedFunc(maps.Values(found), func(a, b listen.Waiting) int {
 		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
 	})
 }

@@ -1,6 +1,7 @@
 package mrtr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -30,7 +33,7 @@ func (r *round) open(ctx context.Context) (err error) {
 	if r.ex.token == "" {
 		// Sealing would refuse them too, but after the handler has acted.
 		if err := statecodec.CheckArguments(r.ex.arguments); err != nil {
-			return r.reject(RefusedRequest, "its arguments have no canonical form", err, badArguments())
+			return r.reject(listen.RefusedRequest, "its arguments have no canonical form", err, badArguments())
 		}
 		r.begins = true
 		r.st = state{id: newID(), round: 1, version: t.version, style: t.print}
@@ -50,7 +53,7 @@ func (r *round) beginKept(ctx context.Context) (err error) {
 		return nil
 	}
 	if r.st.mark, err = rt.keeper.Begin(ctx); err != nil {
-		return r.reject(RefusedRound, whyRefused(ctx, err), causeOf(err), err)
+		return r.rejectKept(ctx, err)
 	}
 	return nil
 }
@@ -67,9 +70,9 @@ func (r *round) takeUp() error {
 	switch {
 	case !st.isKept():
 	case r.target.rt.keeper == nil:
-		return r.reject(RefusedState, "its rounds are remembered in a store, and this instance has none", nil, badState())
+		return r.reject(listen.RefusedState, "its rounds are remembered in a store, and this instance has none", nil, badState())
 	case time.Since(time.UnixMilli(st.until)) > r.target.rt.skew:
-		return r.reject(RefusedState, string(statecodec.ReasonExpired), nil, badState())
+		return r.reject(listen.RefusedState, string(statecodec.ReasonExpired), nil, badState())
 	}
 	r.st = st
 	r.st.round++
@@ -90,42 +93,54 @@ func (r *round) unseal(token string, at time.Time) (st state, err error) {
 	if err != nil {
 		var bad *statecodec.TokenError
 		if errors.As(err, &bad) {
-			return st, r.reject(RefusedState, string(bad.Reason()), nil, badState())
+			return st, r.reject(listen.RefusedState, string(bad.Reason()), nil, badState())
 		}
 		return st, err
 	}
 	st, ok := readState(p.B)
 	if !ok {
-		return st, r.reject(RefusedState, "sealed by another release", nil, badState())
+		return st, r.reject(listen.RefusedState, "sealed by another release", nil, badState())
 	}
 	return st, nil
 }
 
 // reject notes for the listener why a request is refused, and returns the error for its client.
-func (r *round) reject(part RefusedPart, why string, cause, err error) error {
-	r.rejected = &Outcome{Refused: part, Why: why, Cause: cause}
+func (r *round) reject(part listen.RefusedPart, why string, cause, err error) error {
+	r.rejected = &rejection{part, why, cause}
 	return err
+}
+
+// rejectKept refuses a round as its Keeper does.
+func (r *round) rejectKept(ctx context.Context, err error) error {
+	var refused *keep.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return r.reject(listen.RefusedRound, refused.Why, refused.Cause, err)
+	case ctx.Err() != nil:
+		return r.reject(listen.RefusedRound, listen.ClientLeft, nil, err)
+	}
+	return r.reject(listen.RefusedRound, err.Error(), nil, err)
 }
 
 // unidentified refuses a request whose principal is not known.
 func (r *round) unidentified(cause error) error {
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {
-		return r.reject(RefusedPrincipal, "Options.Principal panicked", cause, panicked)
+		return r.reject(listen.RefusedPrincipal, "Options.Principal panicked", cause, panicked)
 	}
 	why := "Options.Principal returned an error"
 	if errors.Is(cause, errNoUser) {
 		why = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return r.reject(RefusedPrincipal, why, cause, &refusal{
+	return r.reject(listen.RefusedPrincipal, why, cause, &refusal{
 		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
 	})
 }
 
 // suspend seals the state that goes out with the questions. A round that has run begins
 // another turn. One that asks again without its handler stays in the turn that it came with.
-func (r *round) suspend(ran bool) (_ Outcome, err error) {
-	fail := func(err error) (Outcome, error) { return Outcome{Err: err}, err }
+func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
+	fail := func(err error) (keep.Outcome, error) { return keep.Outcome{Err: err}, err }
 	if r.st.asked++; r.st.asked > r.maxAsks() {
 		return fail(tooManyRounds(r.maxAsks()))
 	}
@@ -149,10 +164,8 @@ func (r *round) suspend(ran bool) (_ Outcome, err error) {
 			form.Keep(p.schema, p.form)
 		}
 	}
-	r.tellTask(asks)
-	o := Outcome{Token: token, asks: asks}
-	o.Extend = r.extend(was)
-	return o, nil
+	r.send(token, asks)
+	return keep.Outcome{Token: token, Extend: r.extend(was)}, nil
 }
 
 // asks are the questions that go out. A held handler may be let go of at once, and its round
@@ -219,23 +232,28 @@ func (r *round) binding() statecodec.Binding {
 	return b
 }
 
-// requests are those of the questions of an outcome.
-func (r *round) requests(o *Outcome) (mcp.InputRequestMap, error) {
-	if o.asks == nil { // it is the outcome of an earlier request
-		of := newRound(r.target, r.ex)
-		of.principal, of.life = r.principal, r.life
+// requests are those of the questions that a token goes out with.
+func (r *round) requests(token string) (mcp.InputRequestMap, error) {
+	if r.sent.token != token { // it is the outcome of an earlier request
+		of := r.beside()
 		var err error
-		if of.st, err = of.unsealKept(o.Token); err != nil {
+		if of.st, err = of.unsealKept(token); err != nil {
 			return nil, err
 		}
-		o.asks = of.st.pending
-		r.tellTask(o.asks)
+		r.send(token, of.st.pending)
 	}
-	return r.requestsFor(o.asks)
+	return r.requestsFor(r.sent.asks)
 }
 
-// tellTask tells a task of the deadlines of its questions.
-func (r *round) tellTask(asks []pending) {
+// sent are the questions that go out with a token.
+type sent struct {
+	token string
+	asks  []pending
+}
+
+// send notes the questions that go out, and tells a task of their deadlines.
+func (r *round) send(token string, asks []pending) {
+	r.sent = sent{token, asks}
 	if until := deadlines(asks); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
 			task.AnswerBy(until)
@@ -243,28 +261,14 @@ func (r *round) tellTask(asks []pending) {
 	}
 }
 
-// SealedFor names the request of a modern client that a state belongs to.
-type SealedFor struct {
-	Method    string // tools/call if empty
-	Name      string // of the tool or prompt, or the resource's address
-	Arguments json.RawMessage
-	Principal string // "" for a caller who is not known
-}
-
-// Inspect opens a state with the runtime's keys and returns its content as JSON, for teaching
-// and for debugging. It checks all that a round checks, and refuses a state with a
-// [statecodec.TokenError], whose Reason must not reach a client.
-//
-// The content holds what users answered, what effects returned, and the token of a held
-// handler. Its members may change from one release to the next. A server never needs Inspect,
-// and a client must not be offered it.
-func (rt *Runtime) Inspect(state string, r SealedFor) (json.RawMessage, error) {
-	if r.Method == "" {
-		r.Method = toolsCall
-	}
-	payload, err := rt.codec.Open(statecodec.Binding{
-		Method: r.Method, Target: r.Name, Arguments: r.Arguments, Principal: r.Principal, Audience: rt.audience,
-	}, state)
+// Inspect opens a state, for teaching and debugging. The binding names the modern client's
+// request that it belongs to; its method is tools/call if empty. A state is refused with a
+// [statecodec.TokenError], whose Reason must not reach a client. The content has answers and
+// values of effects, and its members may change.
+func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
+	request.Method = cmp.Or(request.Method, toolsCall)
+	request.Audience = audienceOf(rt.audience, request.Audience)
+	payload, err := rt.codec.Open(request, state)
 	if err != nil {
 		return nil, err
 	}
@@ -299,8 +303,8 @@ func endedByAnswers(err error) bool {
 
 // misregistered refuses a request for a name that two handlers are registered under.
 func (r *round) misregistered() error {
-	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, NameInLog(r.ex.method, r.ex.name))
-	return r.reject(RefusedRequest, cause.Error(), cause, &refusal{
+	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, r.ex.nameInLog())
+	return r.reject(listen.RefusedRequest, cause.Error(), cause, &refusal{
 		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
 	})
 }

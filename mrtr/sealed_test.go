@@ -38,8 +38,8 @@ func TestInspectShowsWhatTheSealHides(t *testing.T) {
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	defer rt.Close()
-	payload, err := rt.Inspect(secondState(t, rt), mrtr.SealedFor{
-		Name: "weather_once", Arguments: json.RawMessage(`{ "location": "Springfield" }`),
+	payload, err := rt.Inspect(secondState(t, rt), statecodec.Binding{
+		Target: "weather_once", Arguments: json.RawMessage(`{ "location": "Springfield" }`),
 	})
 	require.NoError(t, err)
 	var state struct {
@@ -57,7 +57,7 @@ func TestInspectRefusesWhatARoundRefuses(t *testing.T) {
 	rt, err := mrtr.New(nil)
 	require.NoError(t, err)
 	defer rt.Close()
-	own := mrtr.SealedFor{Name: "weather_once", Arguments: json.RawMessage(`{"location":"Springfield"}`)}
+	own := statecodec.Binding{Target: "weather_once", Arguments: json.RawMessage(`{"location":"Springfield"}`)}
 	other, err := mrtr.New(nil)
 	require.NoError(t, err)
 	defer other.Close()
@@ -65,14 +65,14 @@ func TestInspectRefusesWhatARoundRefuses(t *testing.T) {
 	state := secondState(t, rt)
 	cases := []struct {
 		state       string
-		request     mrtr.SealedFor
+		request     statecodec.Binding
 		reason      statecodec.Reason
 		explanation string
 	}{
 		{state[:40] + flip(state[40:41]) + state[41:], own, statecodec.ReasonForged, "one character is changed"},
-		{state, mrtr.SealedFor{Name: "weather_native", Arguments: own.Arguments}, statecodec.ReasonForged, "another tool"},
-		{state, mrtr.SealedFor{Name: own.Name, Arguments: json.RawMessage(`{"location":"Tokyo"}`)}, statecodec.ReasonForged, "other arguments"},
-		{state, mrtr.SealedFor{Name: own.Name, Arguments: own.Arguments, Principal: "mallory"}, statecodec.ReasonForged, "another caller"},
+		{state, statecodec.Binding{Target: "weather_native", Arguments: own.Arguments}, statecodec.ReasonForged, "another tool"},
+		{state, statecodec.Binding{Target: own.Target, Arguments: json.RawMessage(`{"location":"Tokyo"}`)}, statecodec.ReasonForged, "other arguments"},
+		{state, statecodec.Binding{Target: own.Target, Arguments: own.Arguments, Principal: "mallory"}, statecodec.ReasonForged, "another caller"},
 		{foreign, own, statecodec.ReasonUnknownKey, "another runtime's key"},
 		{"", own, statecodec.ReasonMalformed, "no state"},
 	}

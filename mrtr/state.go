@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // state is what survives from round to round, in the token.
@@ -188,7 +189,7 @@ func (h history) write(w *jsontext.Writer) {
 	for i := range h {
 		e := &h[i]
 		w.Object(i, "key", e.key)
-		if e.kind != Answered {
+		if e.kind != listen.Answered {
 			w.Text("kind", string(e.kind))
 		} else {
 			w.Text("words", e.wording())
@@ -209,7 +210,7 @@ func readHistory(r *jsontext.Reader) (h history) {
 	}
 	for i := 0; r.Object(i); i++ {
 		h = append(h, entry{
-			key: r.First("key"), kind: cmp.Or(EntryKind(r.Text("kind")), Answered), words: r.Text("words"), value: r.Raw("value"),
+			key: r.First("key"), kind: cmp.Or(listen.EntryKind(r.Text("kind")), listen.Answered), words: r.Text("words"), value: r.Raw("value"),
 			doubt: r.Flag("doubt"), free: r.Flag("free"), checks: r.Flag("checks"), reworded: r.Number("reworded"),
 		})
 		r.EndObject()

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -65,9 +66,9 @@ func randomState(r *rand.Rand) state {
 		st.mark, st.turn, st.until = identifier(r)+"E", r.IntN(4), r.Int64N(1<<42)
 	}
 	for range r.IntN(4) {
-		kinds := []EntryKind{Answered, Happened, Nested, Failed, Tried, Undone, Kept, Noted}
+		kinds := []listen.EntryKind{listen.Answered, listen.Happened, listen.Nested, listen.Failed, listen.Tried, listen.Undone, listen.Stands, listen.Noted}
 		e := entry{kind: kinds[r.IntN(len(kinds))], key: text(), value: value(), doubt: r.IntN(2) == 0, free: r.IntN(2) == 0, checks: r.IntN(2) == 0}
-		if e.kind == Answered {
+		if e.kind == listen.Answered {
 			e.words, e.reworded = identifier(r), r.IntN(3)
 		}
 		st.done = append(st.done, e)
@@ -100,7 +101,7 @@ func TestStatesComeBackAsTheyWere(t *testing.T) {
 }
 
 func TestStatesThatAreNotOurs(t *testing.T) {
-	good := state{id: "c", round: 1, done: []entry{{kind: Answered, key: "k", value: json.RawMessage("null")}}}
+	good := state{id: "c", round: 1, done: []entry{{kind: listen.Answered, key: "k", value: json.RawMessage("null")}}}
 	encoded := string(good.appendTo(nil))
 	_, ok := readState([]byte(encoded))
 	require.True(t, ok)
@@ -131,8 +132,8 @@ func TestStatesThatAreNotOurs(t *testing.T) {
 
 // The idempotency key of an effect depends on the answers before it, and not on their order.
 func TestTheBasisOfAnEffectIsASet(t *testing.T) {
-	a, b := entry{kind: Answered, key: "a", words: "w", value: json.RawMessage("1")}, entry{kind: Answered, key: "b", words: "w", value: json.RawMessage("2")}
-	tried, other := entry{kind: Tried, key: "pay"}, entry{kind: Answered, key: "b", words: "w", value: json.RawMessage("3")}
+	a, b := entry{kind: listen.Answered, key: "a", words: "w", value: json.RawMessage("1")}, entry{kind: listen.Answered, key: "b", words: "w", value: json.RawMessage("2")}
+	tried, other := entry{kind: listen.Tried, key: "pay"}, entry{kind: listen.Answered, key: "b", words: "w", value: json.RawMessage("3")}
 	basis := func(h ...entry) string { return string(history(h).appendBasis(nil, "pay", false)) }
 	require.Equal(t, basis(a, b), basis(b, a))
 	require.Equal(t, basis(a), basis(a, tried, b), "an answer after the first attempt changes nothing")
@@ -174,10 +175,10 @@ func FuzzHostileTexts(f *testing.F) {
 		for i := range st.pending {
 			require.NoError(t, st.pending[i].again(text))
 		}
-		for _, kind := range []EntryKind{Answered, Happened, Nested, Noted} {
+		for _, kind := range []listen.EntryKind{listen.Answered, listen.Happened, listen.Nested, listen.Noted} {
 			st.done = append(st.done, entry{kind: kind, key: "k", value: quoted})
 		}
-		st.done = append(st.done, entry{kind: Failed, key: "k", value: failureOf(errors.New(text)).Encode()})
+		st.done = append(st.done, entry{kind: listen.Failed, key: "k", value: failureOf(errors.New(text)).Encode()})
 		token, err := rt.codec.Seal(statecodec.Binding{Method: toolsCall}, st.appendTo(nil))
 		require.NoError(t, err)
 		opened, err := rt.codec.Open(statecodec.Binding{Method: toolsCall}, token)

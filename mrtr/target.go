@@ -17,64 +17,53 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// HandlerOptions configure one tool, prompt or resource. The zero value, and nil, mean the
-// runtime's settings.
+// HandlerOptions configure one tool, prompt or resource. Zero fields, and nil, mean the settings
+// of the runtime.
 type HandlerOptions struct {
-	// Legacy overrides the runtime's policy for legacy clients.
-	Legacy LegacyPolicy
-	// Unaskable overrides the runtime's policy for clients that cannot be asked.
+	Legacy    LegacyPolicy
 	Unaskable UnaskablePolicy
-	// Version names this version of the handler; if empty, it is that of the build. A build
-	// without a version control stamp looks like every other: set it there.
+	// Version is that of the handler; if empty, that of the build, from its version control
+	// stamp.
 	Version string
-	// Needs are questions that every call asks. A client that can't answer one of them is
-	// refused before the handler runs, so no effect above the question happens. Only the key,
-	// kind and default of a question matter here. A question that goes on without an answer is
-	// a mistake here.
+	// Needs are questions that every call asks. A client that can't answer one is refused before
+	// the handler runs. Their words do not matter.
 	Needs []AnyQuestion
-	// Name is that of the tool: an instance that has not been called yet finds it by that, to hide
-	// it ([Runtime.HideUnaskable]) or to undo its abandoned calls. [Add] knows it.
+	// Name is that of the tool, which [Add] knows: an instance that has not been called yet
+	// hides it, or undoes its abandoned calls, by that.
 	Name string
-	// Audience names the server, or servers, that this handler belongs to, where one Runtime
-	// has several handlers under one name: a state sealed by one of them opens for those of the
-	// same audience alone.
+	// Audience names the servers that this handler belongs to, where one Runtime has several of
+	// its name.
 	Audience string
-	// StateTTL is how long a state of this handler opens, and so how long its user has to
-	// answer; statecodec.Options.TTL if zero. The state of a task opens as long as any other.
+	// StateTTL is how long a state opens, and its user may take.
 	StateTTL time.Duration
-	// Unstored serves the calls of this handler as if there were no [Keeper].
+	// Unstored serves the calls of this handler without Options.Durable.
 	Unstored bool
-	// Same decides which first requests mean one call, and SameKey names the call that a
-	// client's key stands for; those of the Options if zero.
+	// Same and SameKey are as in [Options].
 	Same    SamePolicy
 	SameKey func(ctx context.Context, req mcp.Request) string
-	// Interrupted says what becomes of a round whose instance died while it ran, when the same
-	// request comes again. It needs a Keeper.
+	// Interrupted says what becomes of a round whose instance died.
 	Interrupted Interrupted
-	// Within bounds a round that is kept, which runs to its end though its client has left; 5
-	// minutes if zero.
+	// Within bounds a round that is kept; 5 minutes if zero.
 	Within time.Duration
-	// Cancel passes the cancellation of the client's request on to the handler's code outside
-	// effects, also of a round that is kept. It is for a handler that only reads.
+	// Cancel passes the client's cancellation on to a kept round's code outside effects.
 	Cancel bool
-	// Task says when a call of a tool becomes a task; never if zero. It is for tools alone.
+	// Task says when a call of a tool becomes a task.
 	Task TaskPolicy
 }
 
-// Interrupted is the policy for a round that was cut off, see [HandlerOptions].
+// Interrupted says what becomes of a round that was cut off, when its request comes again.
 type Interrupted int
 
 const (
-	// InterruptedInherit takes the best that the style can do: InterruptedAgain where a handler
-	// goes on from its history alone, and InterruptedUnknown for [Native] and coroutines.
+	// InterruptedInherit is InterruptedUnknown for [Native] and coroutines, else InterruptedAgain.
 	InterruptedInherit Interrupted = iota
-	// InterruptedAgain runs the handler again. Each effect in [Once] and each step is noted
-	// before it begins, so that none happens twice; code beside them does.
+	// InterruptedAgain runs the handler again. No effect happens twice; code beside effects does.
 	InterruptedAgain
-	// InterruptedUnknown ends the call with [OutcomeUnknown], unless every effect in doubt has
-	// a Check that settles it.
+	// InterruptedUnknown ends the call with [OutcomeUnknown], unless a Check settles every effect in
+	// doubt.
 	InterruptedUnknown
 )
 
@@ -108,7 +97,7 @@ type target struct {
 	leave          func(p *Pass, elsewhere bool)
 	save           func(value any) (json.RawMessage, error)
 	load           func(saved json.RawMessage) (any, error)
-	stopped        func(out any) Outcome
+	stopped        func(out any) keep.Outcome
 }
 
 // newTarget checks the options of a registration. It panics on misuse, as go-sdk's functions for
@@ -219,70 +208,70 @@ func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
 
-// Goes implements [Recorder]: a turn that was cut off is run again, or its effects are undone.
+// Goes implements [keep.Recorder]: a turn that was cut off is run again, or its effects are undone.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
-// Write implements [Recorder].
-func (t *target) Write(o Outcome) ([]byte, Outcome) {
+// Write implements [keep.Recorder].
+func (t *target) Write(o keep.Outcome) ([]byte, keep.Outcome) {
 	var failed json.RawMessage
 	switch {
 	case o.Err != nil:
 		if panicked := guard(func() error { failed = failure.Of(o.Err).Encode(); return nil }); panicked != nil {
-			return t.Write(Outcome{Err: safeError(panicked)})
+			return t.Write(keep.Outcome{Err: safeError(panicked)})
 		}
-	case o.Token == "" && o.saved == nil:
+	case o.Token == "" && o.Saved == nil:
 		return nil, o
 	}
-	w := jsontext.Begin(make([]byte, 0, len(o.Token)+len(o.saved)+len(failed)+64), "v", recordFormat)
+	w := jsontext.Begin(make([]byte, 0, len(o.Token)+len(o.Saved)+len(failed)+64), "v", recordFormat)
 	w.Text("token", o.Token)
 	w.Raw("error", failed)
-	w.Raw("result", o.saved)
+	w.Raw("result", o.Saved)
 	w.Flag("stopped", o.Stopped)
-	w.Raw("call", o.call)
+	w.Raw("call", o.Request)
 	return w.End(), o
 }
 
 // keep puts the value as every request is to get it in place of that of an outcome. One that
 // cannot be read back goes out once, as it is. It is called in a guard: the author's methods may
 // panic.
-func (t *target) keep(o *Outcome) {
+func (t *target) keep(o *keep.Outcome) {
 	saved, err := t.save(o.Value)
 	if err != nil {
 		return
 	}
 	if back, err := t.load(saved); err == nil {
-		o.Value, o.saved = back, saved
+		o.Value, o.Saved = back, saved
 	}
 }
 
-// Read implements [Recorder].
-func (t *target) Read(b []byte) (o Outcome) {
+// Read implements [keep.Recorder].
+func (t *target) Read(b []byte) (o keep.Outcome) {
 	if len(b) == 0 {
-		return Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
+		return keep.Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
 	}
 	r, format := jsontext.Open(b, "v")
 	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")
-	o.Token, o.Stopped, o.call = token, r.Flag("stopped"), r.Raw("call")
+	o.Token, o.Stopped, o.Request = token, r.Flag("stopped"), r.Raw("call")
 	switch {
 	case format != recordFormat || !r.End():
-		return Outcome{Err: &Error{Reason: ResultNotKept}}
+		return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
 	case failed != nil:
 		f, err := failure.Read(failed)
 		if err != nil {
-			return Outcome{Err: &Error{Reason: ResultNotKept}}
+			return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
 		}
 		o.Err = f.Err()
 	case value != nil:
 		if guard(func() (err error) { o.Value, err = t.load(value); return err }) != nil {
-			return Outcome{Err: &Error{Reason: ResultNotKept}}
+			return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
 		}
 	}
 	return o
 }
 
-// Cut implements [Recorder].
-func (t *target) Cut(left []byte) Outcome {
-	return Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
+// Cut implements [keep.Recorder].
+func (t *target) Cut(left []byte) keep.Outcome {
+	return keep.Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
 }
 
 // registrations remember which handler serves a name. A state is bound to the method and the

@@ -5,12 +5,11 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// Detach makes the call a task from here on, if its handler has a [TaskPolicy] other than zero
-// and its client takes tasks: the client has its answer at once, and the questions that follow
-// are asked in the task. For any other call, and for one that is a task already, it does
-// nothing. A handler that is entered again calls it again.
+// Detach makes the call a task from here on, where its [TaskPolicy] says Detached and its client
+// takes tasks. A handler that is entered again calls it again.
 func Detach(ctx context.Context) {
 	if r := rendezvous.TaskRoundOf(ctx); r != nil {
 		r.Detach()
@@ -45,18 +44,19 @@ func (r *round) offerTask(ctx context.Context) (start bool, _ error) {
 }
 
 // start answers the first request of a call that may become a task.
-func (r *round) start(err error) Outcome {
+func (r *round) start(err error) keep.Outcome {
 	if err != nil {
-		return Outcome{Err: err}
+		return keep.Outcome{Err: err}
 	}
 	r.st.round = 0
 	r.nextTurn()
 	token, err := r.seal()
 	if err != nil {
-		return Outcome{Err: err}
+		return keep.Outcome{Err: err}
 	}
 	r.declare(rendezvous.TaskRoundOf(r.life), false)
-	return Outcome{Token: token, asks: []pending{}}
+	r.sent = sent{token: token}
+	return keep.Outcome{Token: token}
 }
 
 // declare tells what a task of the call would be. A call that becomes a task in a later round has

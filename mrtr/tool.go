@@ -10,15 +10,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Add adds a tool in any style to a server. Like mcp.AddTool it panics where the program is
-// wrong: on the zero Style, on an unknown policy, and where Out is a whole result, which would
-// be nested in the structured output of another. For more than text see [ContentProvider].
+// Add adds a tool to a server. Like mcp.AddTool it panics where the program is wrong. An output
+// that is more than data is a [Texter], [ContentProvider] or [MetaProvider].
 func Add[In, Out any](s *mcp.Server, rt *Runtime, t *mcp.Tool, style Style[In, Out], opts ...*HandlerOptions) {
 	var o HandlerOptions
 	if len(opts) > 1 {
@@ -35,8 +36,7 @@ func Add[In, Out any](s *mcp.Server, rt *Runtime, t *mcp.Tool, style Style[In, O
 	AddTool(s, t, Tool(rt, style, &o))
 }
 
-// Tool makes a style into a tool handler, for those who register with mcp.AddTool. [Add] is
-// shorter, and a call costs half.
+// Tool makes a handler for mcp.AddTool. [Add] is shorter, and a call costs half.
 func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.ToolHandlerFor[In, Out] {
 	if whole := reflect.TypeFor[mcp.CallToolResult](); reflect.TypeFor[Out]() == whole || reflect.TypeFor[Out]() == reflect.PointerTo(whole) {
 		panic(misuse("Tool: the output is an mcp.CallToolResult, which would be nested in itself: use RawTool, or an output with a method Content() []mcp.Content"))
@@ -55,9 +55,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	}
 }
 
-// RawTool makes a style into a raw tool handler, for mcp.Server.AddTool and schemas made at run
-// time: the arguments come as they arrived, unchecked but for what no state can be bound to
-// ([statecodec.Binding]), and the result goes out as it is. An error becomes an error result.
+// RawTool makes a handler for mcp.Server.AddTool: arguments come, and results go, as they are.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
 	f := newFront(rt, s, opts, rawFormat{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -86,8 +84,7 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 	}
 }
 
-// Prompt makes a style into a prompt handler. Its input is the prompt's arguments. Prompts have
-// no error results, so every error is a JSON-RPC error.
+// Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
@@ -113,9 +110,8 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 	}
 }
 
-// Resource makes a style into a resource handler. Its input is the address that is read. As
-// with [Prompt], every error is a JSON-RPC error. The result of a call that asked goes out
-// uncached.
+// Resource makes a resource handler, whose input is the address. The result of a call that asked
+// goes out uncached.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
@@ -141,17 +137,14 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	}
 }
 
-// AddTool adds a tool to a server. It does what mcp.AddTool does, at less than half the cost of
-// a call: arguments and output are decoded from their bytes instead of through buffers of 32
-// KiB, and mcphttp can serve the tool past go-sdk's HTTP layer. It takes any typed handler, that
-// of [Tool] like one of your own.
+// AddTool does as mcp.AddTool does, at less than half the cost of a call, with a handler of
+// [Tool] or of your own.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
 	described, handler := typed.Handler(t, h)
 	AddRawTool(s, described, handler)
 }
 
-// AddRawTool adds a tool to a server as mcp.Server.AddTool does. Like [AddTool] it lets mcphttp
-// serve the tool past go-sdk's HTTP layer.
+// AddRawTool does as mcp.Server.AddTool does, for package mcphttp to serve past go-sdk's layers.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
 
 // front is a registered handler: the one way from a request to a round, whichever of the three
@@ -191,7 +184,7 @@ func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complet
 	rt := f.rt
 	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
-		return none, asks{}, TurnAway()
+		return none, asks{}, callerror.ShuttingDown()
 	}
 	defer rt.door.leave()
 	if rt.opts.Narrow != nil {
@@ -217,11 +210,12 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	case o.Err != nil:
 		return done, asks{}, asWire(o.Err)
 	case o.Token != "":
-		requests, err := r.requests(&o)
+		requests, err := r.requests(o.Token)
+		until := deadlines(r.sent.asks)
 		if r.park != nil { // the handler is held, and nobody asks for the request any more
 			r.locked(r.rest)
 		}
-		return done, asks{requests, o.Token, deadlines(o.asks)}, err
+		return done, asks{requests, o.Token, until}, err
 	}
 	done.result, _ = o.Value.(*result[Out])
 	done.asked = r.ex.token != ""
@@ -259,5 +253,5 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 // turnedAway tells the listener of a request that came while the server shuts down.
 func (r *round) turnedAway(ctx context.Context) {
 	r.life = ctx
-	r.endedWith(ctx, Outcome{Refused: RefusedRound, Why: string(ShuttingDown), Err: TurnAway()})
+	r.refusedWith(ctx, r.reject(listen.RefusedRound, string(ShuttingDown), nil, callerror.ShuttingDown()))
 }

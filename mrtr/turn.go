@@ -7,6 +7,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // A turn is a round as the Keeper knows it: under a name, with the answers that it was asked with,
@@ -14,12 +16,12 @@ import (
 
 // turn names this round for the Keeper. over is the error by which the call ends without its
 // handler.
-func (r *round) turn(over error) Turn {
+func (r *round) turn(over error) keep.Turn {
 	if r.intent != nil {
 		return r.firstTurn()
 	}
 	t, line := r.target, r.st.lineage()
-	return Turn{
+	return keep.Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
 		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
@@ -55,7 +57,7 @@ func (r *round) fingerprint(over error) string {
 	for i := range answers {
 		a := &answers[i]
 		value := a.came
-		if value == nil && a.how != HowSilence {
+		if value == nil && a.how != listen.HowSilence {
 			value = a.answer
 		}
 		came = came || value != nil
@@ -85,15 +87,15 @@ func (r *round) nextTurn() {
 }
 
 // firstTurn names the turn with which the call begins.
-func (r *round) firstTurn() Turn {
+func (r *round) firstTurn() keep.Turn {
 	t := r.target
 	_, ttl := r.states()
 	expires := t.rt.lastUse(time.Now().Add(ttl)).Add(r.keptFor())
 	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
-	return Turn{
+	return keep.Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
-		First: &First{
+		First: &keep.First{
 			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
 			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
 		},
@@ -106,19 +108,19 @@ type first struct{ *target }
 
 func (first) Goes([]byte) bool { return true }
 
-// next implements [First].
-func (r *round) next(outcome []byte) (n Next, ok bool) {
+// next implements [keep.First].
+func (r *round) next(outcome []byte) (n keep.Next, ok bool) {
 	st, ok := r.stateOf(outcome)
 	if !ok {
 		return n, false
 	}
 	until := time.UnixMilli(st.until)
-	return Next{
+	return keep.Next{
 		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
 	}, true
 }
 
-// isHeld implements [First].
+// isHeld implements [keep.First].
 func (r *round) isHeld(outcome []byte) bool {
 	of := newRound(r.target, r.ex)
 	var ok bool
@@ -133,8 +135,7 @@ func (r *round) stateOf(outcome []byte) (st state, ok bool) {
 	if format != recordFormat || token == "" {
 		return st, false
 	}
-	of := newRound(r.target, r.ex)
-	of.principal, of.life = r.principal, r.life
+	of := r.beside()
 	st, err := of.unsealKept(token)
 	return st, err == nil && st.isKept()
 }
@@ -164,7 +165,7 @@ func (r *round) keepLonger() {
 }
 
 // extend names the records of the earlier turns, if they have to live longer than they had to.
-func (r *round) extend(was *lineage) *Extend {
+func (r *round) extend(was *lineage) *keep.Extend {
 	if r.st.line == was {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (r *round) extend(was *lineage) *Extend {
 	for turn := range r.st.turn {
 		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
 	}
-	return &Extend{names, time.UnixMilli(r.st.line.keeps)}
+	return &keep.Extend{names, time.UnixMilli(r.st.line.keeps)}
 }
 
 const (

@@ -10,6 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -21,11 +24,7 @@ type Undo[T any] struct {
 	Why     error  // what ended the call
 }
 
-// ErrFound, returned by the undo of an effect in doubt, says that the effect was found and undone,
-// or found not to have happened. After a nil it stays unknown whether it happened.
-var ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
-
-// Undoing undoes the effect under one key. UndoOf makes one.
+// Undoing undoes the effect under one key.
 type Undoing struct {
 	key string
 	run func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
@@ -37,9 +36,8 @@ type Undoing struct {
 //		return desk.Release(ctx, u.Idem, u.Value)
 //	}))
 //
-// It runs without the handler, so also after a crash, at another instance, and in a newer
-// version. It is an effect itself: with a [Keeper] it is begun once. An error says that the
-// effect could not be undone, unless the error leaves that open, as that of an effect does.
+// It runs without the handler: also after a crash, at another instance, and in a newer version.
+// It is an effect itself, and its error says that the effect could not be undone.
 func UndoOf[T any](key string, undo func(ctx context.Context, c *Call, u Undo[T]) error) Undoing {
 	if undo == nil {
 		return Undoing{key: key}
@@ -67,7 +65,7 @@ func checkUndos(undos []Undoing) error {
 		case slices.ContainsFunc(undos[:i], func(other Undoing) bool { return other.key == u.key }):
 			return twice(u.key, "undos")
 		}
-		if err := CheckKey(u.key); err != nil {
+		if err := usage.CheckKey(u.key); err != nil {
 			return err
 		}
 	}
@@ -90,7 +88,7 @@ func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 		case at < 0 || !e.mayStand() || h.undoing(e.key) != nil || l.runs(e.key):
 		case l.doubts && (i < l.base || e.found):
 			l.locked(func() {
-				l.grow(entry{kind: Undone, key: e.key, doubt: true}, Entry{Reason: "it may have been undone before"})
+				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it may have been undone before"})
 			})
 		default:
 			l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why)
@@ -113,7 +111,7 @@ func (l *ledger) runs(key string) bool {
 func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultWithin)
 	defer cancel()
-	end := entry{kind: Undone, key: e.key, doubt: true}
+	end := entry{kind: listen.Undone, key: e.key, doubt: true}
 	if l.noteBegun(ctx, end) != nil {
 		return
 	}
@@ -130,7 +128,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 		end.doubt = err != nil && !found && inDoubt(ctx, err)
 		return err
 	})
-	about := Entry{Took: time.Since(began)}
+	about := listen.Entry{Took: time.Since(began)}
 	switch {
 	case failed == nil:
 		if end.doubt = u.InDoubt; end.doubt {
@@ -140,12 +138,12 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	case end.doubt:
 		about.Err, about.Reason = failed, "nobody knows whether it was undone"
 	default:
-		end.kind = Kept
+		end.kind = listen.Stands
 		about.Err, about.Reason = failed, "it could not be undone"
 	}
 	l.locked(func() { l.grow(end, about) })
 	if l.notes != nil {
-		l.noteEnded(&entry{kind: Undone, key: e.key})
+		l.noteEnded(&entry{kind: listen.Undone, key: e.key})
 	}
 }
 
@@ -154,15 +152,15 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 func (l *ledger) doubtUndoings(left history) {
 	l.locked(func() {
 		for i := range left {
-			if e := &left[i]; e.kind == Undone && e.doubt && left.undoing(e.key) == e {
-				l.hear(Entry{Kind: Undone, Key: shown(e.key), Doubt: true, Reason: "the server was cut off while it was undone"})
+			if e := &left[i]; e.kind == listen.Undone && e.doubt && left.undoing(e.key) == e {
+				l.hear(listen.Entry{Kind: listen.Undone, Key: shown(e.key), Doubt: true, Reason: "the server was cut off while it was undone"})
 			}
 		}
 	})
 }
 
-// Abandon ends a call that only this held handler could have gone on with: its effects are
-// undone, unless a [Keeper] will see to that.
+// Abandon ends a call that only this held handler could have gone on with, and undoes its
+// effects.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
 		l.undo(context.Background(), l.target.undos, why)
@@ -177,20 +175,20 @@ func (p *Pass) Abandon(why error) {
 const maxLookedAfter = 64 << 10
 
 // lookAfter makes an outcome that asks due, if the call has effects to undo.
-func (r *round) lookAfter(o *Outcome) {
+func (r *round) lookAfter(o *keep.Outcome) {
 	if !r.keeps || o.Token == "" || len(r.ex.arguments) > maxLookedAfter || !r.canUndo() || !r.target.rt.watches {
 		return
 	}
 	r.locked(func() { r.watched = true })
 	at := r.due()
-	o.Due = Due{at, at.Add(lookedAfter)}
+	o.Due = keep.Due{at, at.Add(lookedAfter)}
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)
 	w.Text("principal", r.principal)
 	w.Text("audience", r.target.audience)
 	w.Text("arguments", string(r.ex.arguments))
-	o.call = w.End()
+	o.Request = w.End()
 }
 
 // endAbandoned ends the call of an outcome that is due, unless somebody has gone on with it.
@@ -214,14 +212,14 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte) (done bool)
 	why := &Error{Reason: Abandoned}
 	turn := r.turn(why)
 	turn.Late = true
-	_, err = rt.keeper.Keep(ctx, turn, func(ctx context.Context, n Notes) Outcome {
+	_, err = rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
 		r.st.round++
 		ctx = r.began(ctx)
-		r.locked(func() { r.hear(Entry{Kind: GaveUp, Reason: "no answer came in time"}) })
+		r.locked(func() { r.hear(listen.Entry{Kind: listen.GaveUp, Reason: "no answer came in time"}) })
 		o := r.run(ctx, n, why)
 		r.endedWith(ctx, o)
 		return o
 	})
 	wire := (*jsonrpc.Error)(nil)
-	return err == nil || errors.Is(err, ErrSplit) || errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams
+	return err == nil || errors.Is(err, keep.ErrSplit) || errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -53,10 +54,10 @@ func TestWaiting(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(time.Second)
-		require.Equal(t, []mrtr.Waiting{
-			{"tools/call", "held", era.Modern, mrtr.WayHeld, 2, time.Minute + time.Second},
-			{"tools/call", "held", era.Legacy, mrtr.WayLegacy, 1, time.Second},
-			{"tools/call", "native", era.Legacy, mrtr.WayLegacy, 1, time.Second},
+		require.Equal(t, []listen.Waiting{
+			{"tools/call", "held", era.Modern, listen.WayHeld, 2, time.Minute + time.Second},
+			{"tools/call", "held", era.Legacy, listen.WayLegacy, 1, time.Second},
+			{"tools/call", "native", era.Legacy, listen.WayLegacy, 1, time.Second},
 		}, rt.Waiting())
 
 		require.NoError(t, legacy.Close())
@@ -67,6 +68,6 @@ func TestWaiting(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, []mrtr.Waiting{{"tools/call", "held", era.Modern, mrtr.WayHeld, 1, time.Second}}, rt.Waiting())
+		require.Equal(t, []listen.Waiting{{"tools/call", "held", era.Modern, listen.WayHeld, 1, time.Second}}, rt.Waiting())
 	})
 }

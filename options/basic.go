@@ -16,8 +16,8 @@ type Greeting struct {
 // Text is the greeting as people and models read it.
 func (g Greeting) Text() string { return g.Greeting }
 
-// Basic is the smallest complete handler: one question. Every guarded handler
-// makes the same two moves, once for each question.
+// Basic is the smallest complete handler. Every guarded one makes its two moves, once for each
+// question.
 func Basic(rt *mrtr.Runtime) mcp.ToolHandlerFor[struct{}, Greeting] {
 	return mrtr.Tool(rt, mrtr.Native(greet), nil)
 }

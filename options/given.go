@@ -16,7 +16,7 @@ func Given(rt *mrtr.Runtime, card *Card) Handler {
 		return Units, nil
 	})
 	return mrtr.Tool(rt, given.Handler2(place, units, func(_ context.Context, _ *mrtr.Call, _ Query, place, units string) (Report, error) {
-		card.Charge(place)
+		card.Charge(place) // the handler is entered once, with all answers
 		return NewReport(place, units), nil
 	}), &mrtr.HandlerOptions{Needs: Always})
 }

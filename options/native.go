@@ -14,7 +14,7 @@ func Native(rt *mrtr.Runtime, card *Card) Handler {
 		}
 		place, ok := mrtr.Answer(c, which)
 		if !ok {
-			return mrtr.Need(which), Report{}, nil
+			return mrtr.Need(which), Report{}, nil // the client asks, and calls again from the top
 		}
 		units, ok := mrtr.Answer(c, Units)
 		if !ok {

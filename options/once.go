@@ -14,9 +14,9 @@ func Once(rt *mrtr.Runtime, card *Card) Handler {
 		}
 		place, ok := mrtr.Answer(c, which)
 		if !ok {
-			return mrtr.Need(which), Report{}, nil
+			return mrtr.Need(which), Report{}, nil // the client asks, and calls again from the top
 		}
-		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) { // once, whatever runs again
 			card.Charge(place)
 			return true, nil
 		})

@@ -13,11 +13,11 @@ func Resumable(rt *mrtr.Runtime, card *Card) Handler {
 		if err != nil {
 			return Report{}, err
 		}
-		place, err := linear.Ask(ctx, c, which)
+		place, err := linear.Ask(ctx, c, which) // goes on below with the answer
 		if err != nil {
 			return Report{}, err
 		}
-		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {
+		_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) { // once, whatever runs again
 			card.Charge(place)
 			return true, nil
 		})

@@ -12,7 +12,7 @@ func Steps(rt *mrtr.Runtime, card *Card) Handler {
 	place := steps.Ask(&b, "place", func(ctx context.Context, at *steps.At[Query]) (mrtr.Question[string], error) {
 		return WhichPlace(at.In.Location)
 	})
-	steps.Do(&b, "charge", func(ctx context.Context, at *steps.At[Query], idem string) (bool, error) {
+	steps.Do(&b, "charge", func(ctx context.Context, at *steps.At[Query], idem string) (bool, error) { // a step that does runs once
 		card.Charge(place.Of(at))
 		return true, nil
 	})

@@ -26,7 +26,7 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 		end     = "}), &mrtr.HandlerOptions{Needs: Always})"
 	)
 	failed := []string{"if err != nil {", "return nil, Report{}, err", "}"}
-	waiting := slices.Concat([]string{"place, err := which.AskOver(ctx, c.Session())"}, failed,
+	waiting := slices.Concat([]string{"place, err := which.AskOver(ctx, c.Session()) // waits: a legacy client has one request"}, failed,
 		[]string{"units, err := Units.AskOver(ctx, c.Session())"}, failed, []string{charge, "return nil, NewReport(place, units), nil"})
 	cases := []struct {
 		left, right         string
@@ -35,7 +35,7 @@ func TestOptionsDifferOnlyWhereStylesDiffer(t *testing.T) {
 	}{
 		{"native.go", "naive.go", []string{charge}, []string{charge}, "N is E with the same line in another place"},
 		{"native.go", "once.go", []string{charge},
-			append([]string{`_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) {`, charge, "return true, nil", "})"}, failed...),
+			append([]string{`_, err = mrtr.Once(ctx, c, "charge", func(context.Context, string) (bool, error) { // once, whatever runs again`, charge, "return true, nil", "})"}, failed...),
 			"F is E with the charge in Once, between the questions"},
 		{"native.go", "sse_shim.go",
 			[]string{"return mrtr.Tool(rt, " + guarded, end},

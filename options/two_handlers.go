@@ -14,7 +14,7 @@ func TwoHandlers(rt *mrtr.Runtime, card *Card) Handler {
 		}
 		place, ok := mrtr.Answer(c, which)
 		if !ok {
-			return mrtr.Need(which), Report{}, nil
+			return mrtr.Need(which), Report{}, nil // the client asks, and calls again from the top
 		}
 		units, ok := mrtr.Answer(c, Units)
 		if !ok {
@@ -27,7 +27,7 @@ func TwoHandlers(rt *mrtr.Runtime, card *Card) Handler {
 		if err != nil {
 			return nil, Report{}, err
 		}
-		place, err := which.AskOver(ctx, c.Session())
+		place, err := which.AskOver(ctx, c.Session()) // waits: a legacy client has one request
 		if err != nil {
 			return nil, Report{}, err
 		}

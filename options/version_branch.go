@@ -13,7 +13,7 @@ func VersionBranch(rt *mrtr.Runtime, card *Card) Handler {
 			return nil, Report{}, err
 		}
 		if !c.Modern() {
-			place, err := which.AskOver(ctx, c.Session())
+			place, err := which.AskOver(ctx, c.Session()) // waits: a legacy client has one request
 			if err != nil {
 				return nil, Report{}, err
 			}
@@ -26,7 +26,7 @@ func VersionBranch(rt *mrtr.Runtime, card *Card) Handler {
 		}
 		place, ok := mrtr.Answer(c, which)
 		if !ok {
-			return mrtr.Need(which), Report{}, nil
+			return mrtr.Need(which), Report{}, nil // the client asks, and calls again from the top
 		}
 		units, ok := mrtr.Answer(c, Units)
 		if !ok {

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/tasks"
@@ -18,21 +19,21 @@ import (
 // the calls that wait for their users. They end with the function that
 // it returns. The name distinguishes several runtimes.
 func (o *Observer) Watch(rt *mrtr.Runtime, name string) (stop func() error, _ error) {
-	return watch(o.meter, name, rt.Stats, rt.Waiting, []gauge[mrtr.Stats]{
-		{"mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s mrtr.Stats) int { return s.Held }},
-		{"mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s mrtr.Stats) int { return s.HeldBytes }},
-		{"mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s mrtr.Stats) int { return s.Running }},
-		{"mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s mrtr.Stats) int { return s.Orphans }},
-		{"mrtr.rounds.running", "Requests that are served.", "{request}", func(s mrtr.Stats) int { return s.Rounds }},
+	return watch(o.meter, name, rt.Stats, rt.Waiting, []gauge[listen.Stats]{
+		{"mrtr.frames.held", "Handlers that wait for an answer.", "{handler}", func(s listen.Stats) int { return s.Held }},
+		{"mrtr.frames.size", "Memory of the handlers that wait.", "By", func(s listen.Stats) int { return s.HeldBytes }},
+		{"mrtr.handlers.running", "Linear handlers that run.", "{handler}", func(s listen.Stats) int { return s.Running }},
+		{"mrtr.rounds.orphaned", "Rounds that go on though their clients have left.", "{round}", func(s listen.Stats) int { return s.Orphans }},
+		{"mrtr.rounds.running", "Requests that are served.", "{request}", func(s listen.Stats) int { return s.Rounds }},
 	})
 }
 
 // WatchTasks adds the gauges of the tasks of a server: those that are open, those that
 // are worked on here, and those that wait for their users.
 func (o *Observer) WatchTasks(m *tasks.Manager, name string) (stop func() error, _ error) {
-	waiting := func() (all []mrtr.Waiting) {
+	waiting := func() (all []listen.Waiting) {
 		for _, w := range m.Waiting() {
-			all = append(all, mrtr.Waiting{Method: "tools/call", Name: w.Tool, Era: era.Modern, Way: mrtr.WayTask, Calls: w.Tasks, Longest: w.Longest})
+			all = append(all, listen.Waiting{Method: "tools/call", Name: w.Tool, Era: era.Modern, Way: listen.WayTask, Calls: w.Tasks, Longest: w.Longest})
 		}
 		return all
 	}
@@ -48,7 +49,7 @@ type gauge[S any] struct {
 	value            func(S) int
 }
 
-func watch[S any](meter metric.Meter, name string, stats func() S, waiting func() []mrtr.Waiting, gauges []gauge[S]) (stop func() error, _ error) {
+func watch[S any](meter metric.Meter, name string, stats func() S, waiting func() []listen.Waiting, gauges []gauge[S]) (stop func() error, _ error) {
 	observables := make([]metric.Observable, 0, len(gauges)+2)
 	for _, g := range gauges {
 		observable, err := meter.Int64ObservableGauge(g.name, metric.WithDescription(g.text), metric.WithUnit(g.unit))
@@ -93,7 +94,7 @@ type wait struct {
 }
 
 // summed are waiting calls by their attributes: resources have no name in them.
-func summed(waiting []mrtr.Waiting) map[attribute.Set]wait {
+func summed(waiting []listen.Waiting) map[attribute.Set]wait {
 	all := map[attribute.Set]wait{}
 	for _, w := range waiting {
 		set := attribute.NewSet(append(of(&observe.Event{Method: w.Method, Name: w.Name, Era: w.Era}), attribute.String("mrtr.way", w.Way))...)

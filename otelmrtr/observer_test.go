@@ -15,7 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/otelmrtr"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -84,7 +84,7 @@ var update = flag.Bool("update", false, "write testdata/events.txt anew")
 func TestEvents(t *testing.T) {
 	events := map[string]observe.Event{
 		"full": {
-			Method: "tools/call", Name: "book", Era: era.Modern, Question: "seat", Answer: mrtr.HowAccepted, Wording: "w1", Effect: "reserve", Handler: "step",
+			Method: "tools/call", Name: "book", Era: era.Modern, Question: "seat", Answer: listen.HowAccepted, Wording: "w1", Effect: "reserve", Handler: "step",
 			Operation: "get", Round: 1, Client: "agent 1.2", Questions: []string{"seat"}, StateBytes: 400, Waited: 2 * time.Second, Duration: time.Second, Reason: "a reason", Err: problem{kind: "fault"},
 		},
 		"bare": {Method: "resources/read", Name: "secret", Era: era.Legacy, Task: true, Question: "unnamed", Effect: "unnamed", Err: problem{"declined", true}},

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary/gate"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/prove"
 	"github.com/mrtr-go/sdk/prove/provetest"
@@ -28,7 +29,7 @@ type file struct {
 // gated builds servers with a plain tool and one that asks by itself, both gated.
 func gated(t *testing.T, stored bool) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		var kept mrtr.Durability
+		var kept keep.Durability
 		if stored {
 			kept = durable.In(w.Store(), nil)
 		}

@@ -38,7 +38,7 @@ func TestAPlanCallsNothing(t *testing.T) {
 		require.Len(t, report.Findings, len(plan.Findings))
 		require.NotZero(t, plan.Count(prove.Skip))
 		require.Equal(t, len(plan.Findings), plan.Count(prove.Skip)+plan.Count(prove.Try))
-		require.Contains(t, plan.String(), "try   state/altered             MUST    A state that was changed,")
+		require.Contains(t, plan.String(), "try   state/altered             MUST    A changed, cut, extended,")
 		require.Contains(t, plan.String(), "skip  state/other-principal     SHOULD  needs a second caller")
 		first, _, _ := strings.Cut(report.String(), "\n")
 		require.Contains(t, plan.Summary(), first, "both say what cannot be tried")

@@ -12,12 +12,12 @@ import (
 const judgeIt = "Check the action, then the content against the very schema that was sent, before anything is done with it."
 
 var answerRules = []Rule{
-	{"answer/missing", "A question whose answer was left out is asked again, and can then be answered.", Should, reasking, "Return the question again where its answer is missing.", nil, missing},
-	{"answer/invalid", "What is no answer is not taken for one: null, another kind of answer, no object, another action or another key.", Should, answering, judgeIt, nil, invalid},
+	{"answer/missing", "A question without an answer is asked again.", Should, reasking, "Return the question again where its answer is missing.", nil, missing},
+	{"answer/invalid", "Null, another kind, action or key is not taken for an answer.", Should, answering, judgeIt, nil, invalid},
 	{"answer/against-schema", "Content that breaks the question's own schema is not taken.", Should, fitting, judgeIt, nil, againstSchema},
-	{"answer/extra", "Answers to questions that were not asked, and members that a form does not have, change nothing.", Should, ignoring,
+	{"answer/extra", "Answers to no question, and unknown members of a form, change nothing.", Should, ignoring,
 		"Read the keys and the properties that you asked for, and no others.", nil, extras},
-	{"answer/ahead", "An answer that is sent before its question does not answer it.", Should, keyed, "Remember in the state which question is open, and take an answer to that one alone.", nil, ahead},
+	{"answer/ahead", "An answer sent before its question does not count.", Should, keyed, "Remember in the state which question is open, and take an answer to that one alone.", nil, ahead},
 }
 
 // badAnswer is a response that does not answer a question.

@@ -12,10 +12,10 @@ import (
 const gateIt = "Compare the capabilities of this very request with each question before it is asked, and answer -32021 with the missing ones."
 
 var clientRules = []Rule{
-	{"client/undeclared", "A client is asked only what it declared: otherwise the call completes without, or ends in the error that names the missing capability.", Must, declared, gateIt, nil, undeclared},
-	{"client/dropped", "A client that stops declaring a capability in a later round is no longer asked.", Must, stateless, gateIt, nil, dropped},
-	{"client/legacy", "A legacy client gets no result that only a modern one understands, and is asked nothing that it did not declare.", Must, revisions, "Ask a legacy client over its connection, or refuse it.", nil, legacyServed},
-	{"input/refused", "Arguments that break the schema end in an error, in each round.", Must, validated, "Validate the arguments against the tool's inputSchema in each round, since a client can change them.", nil, badArguments},
+	{"client/undeclared", "A client is asked only what it declared. Otherwise the call goes without, or names the missing capability.", Must, declared, gateIt, nil, undeclared},
+	{"client/dropped", "A client that stops declaring a capability is no longer asked.", Must, stateless, gateIt, nil, dropped},
+	{"client/legacy", "A legacy client gets no modern result, and no question it did not declare.", Must, revisions, "Ask a legacy client over its connection, or refuse it.", nil, legacyServed},
+	{"input/refused", "Arguments that break the schema are an error, in each round.", Must, validated, "Validate the arguments against the tool's inputSchema in each round, since a client can change them.", nil, badArguments},
 }
 
 func undeclared(t *trial) {

@@ -10,18 +10,18 @@ import (
 const askFirst = "Do nothing that cannot be undone above the answer that agrees to it."
 
 var consentRules = []Rule{
-	{"consent/unasked", "Nothing happens that nobody was asked about: a client that cannot be asked is refused, or gets the call without.", Promise, agreedTo,
+	{"consent/unasked", "Nothing happens that nobody was asked about.", Promise, agreedTo,
 		"Check the client's capabilities before the first effect.", []*ability{counts}, unasked},
 	{"consent/declined", "A user who declines or cancels ends the call, and nothing happens.", Promise, agreedTo, askFirst, nil, declinedRule},
-	{"consent/no", "A user who answers no, in whatever form, ends the call, and nothing happens.", Promise, agreedTo,
+	{"consent/no", "A no, in whatever form, ends the call, and nothing happens.", Promise, agreedTo,
 		"Compare the answer with the one value that means yes, and take everything else for a no.", nil, answeredNo},
-	{"consent/silent", "Nothing happens while nobody answers, and the questions come to an end.", Promise, agreedTo, askFirst, nil, nobodyAnswers},
-	{"consent/words", "What happens is what the question said: the amount, and the currency.", Promise, agreedTo,
+	{"consent/silent", "Nothing happens without an answer, and the questions end.", Promise, agreedTo, askFirst, nil, nobodyAnswers},
+	{"consent/words", "The effect has the amount and currency of the question.", Promise, agreedTo,
 		"Make the words of the question and the effect of the same values, and keep them in the state.", []*ability{counts}, wordsHold},
 }
 
 // lateRule is tried when all else is over.
-var lateRule = Rule{"consent/late", "No effect comes of its own, after the calls are over.", Promise, agreedTo,
+var lateRule = Rule{"consent/late", "No effect comes after the calls are over.", Promise, agreedTo,
 	"Tie work in the background to the yes of its call.", []*ability{counts}, comesLate}
 
 func unasked(t *trial) {

@@ -12,13 +12,13 @@ const (
 )
 
 var onceRules = []Rule{
-	{"once/honest", "A call that completes has had each of its effects as often as the tool means to.", Promise, onceOnly, keyIt, []*ability{counts}, onceHonest},
-	{"once/again", "A round that comes again has no second effect: the final one as it was, with other answers, at once, or since its response was lost, and an earlier one that is played to the end.", Promise, onceOnly, claimIt, []*ability{counts}, again},
-	{"once/elsewhere", "The same holds if rounds reach other instances, which go on with the call.", Promise, onceOnly, claimIt, []*ability{counts, elsewhere}, atOtherInstances},
-	{"once/crash", "A round that comes again after the server died behind its effect has no second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, crash},
-	{"once/random", "No order of requests has an effect that nobody agreed to, or twice what was agreed to once.", Promise, onceOnly, claimIt, []*ability{counts}, randomTraces},
-	{"once/merged", "Two equal calls that are both answered are two: each has its effects.", Promise, onceOnly, "Take a second first request for the same call only while the first one waits, and never once both are answered.", []*ability{counts}, merged},
-	{"replay/whole-call", "A call that a client plays again from its first request has its effects once.", Promise, onceOnly, "Recognize a first request that comes again while its call waits, by caller, tool and arguments.", []*ability{counts}, wholeCall},
+	{"once/honest", "A completed call had each effect as often as the tool means to.", Promise, onceOnly, keyIt, []*ability{counts}, onceHonest},
+	{"once/again", "A repeated round, the last or an earlier one, has no second effect, with whatever answers.", Promise, onceOnly, claimIt, []*ability{counts}, again},
+	{"once/elsewhere", "A round repeated at another instance has no second effect.", Promise, onceOnly, claimIt, []*ability{counts, elsewhere}, atOtherInstances},
+	{"once/crash", "A round repeated after the server died has no second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, crash},
+	{"once/random", "No random order of requests has an effect without its own yes.", Promise, onceOnly, claimIt, []*ability{counts}, randomTraces},
+	{"once/merged", "Two equal calls that are both answered have both effects.", Promise, onceOnly, "Take a second first request for the same call only while the first one waits, and never once both are answered.", []*ability{counts}, merged},
+	{"replay/whole-call", "A call played again from its first request has its effects once.", Promise, onceOnly, "Recognize a first request that comes again while its call waits, by caller, tool and arguments.", []*ability{counts}, wholeCall},
 }
 
 // times is how often the scenario says that a call has each effect.

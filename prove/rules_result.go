@@ -18,10 +18,10 @@ const (
 )
 
 var resultRules = []Rule{
-	{wellFormed, "Every result and every question is one that the revision describes: a form is flat, and its properties are primitive.", Must, defined, "Ask for texts, numbers, truth values and choices, side by side. The rest is the server library's part.", nil, resultSchema},
+	{wellFormed, "Results and questions fit the revision's schema, and forms are flat.", Must, defined, "Ask for texts, numbers, truth values and choices, side by side. The rest is the server library's part.", nil, resultSchema},
 	{"result/output", "The structured content fits the tool's output schema.", Must, conforming, "Make the output and its schema of one type.", nil, output},
-	{"result/codes", "No error has a code that the revision reserves for something else.", Must, coded, sdkOwns, nil, codes},
-	{"result/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
+	{"result/codes", "No error has a code that is reserved for something else.", Must, coded, sdkOwns, nil, codes},
+	{"result/unknown-tool", "An unknown tool is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
 	{"result/answers", "Every request is answered once, however malformed.", Must, jsonRPC, sdkOwns, nil, answersEach},
 }
 

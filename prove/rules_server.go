@@ -14,10 +14,10 @@ import (
 const perCall = "Keep what belongs to a call in its state, or under its id, and share nothing between calls."
 
 var serverRules = []Rule{
-	{"server/alive", "After all of this the server still completes an honest call, with its effects.", Ours, "one client's request must not end another's", perCall, nil, alive},
-	{"server/apart", "Two calls that are made at the same time do not mix.", Promise, agreedTo, perCall, nil, apart},
+	{"server/alive", "After all this an honest call still completes.", Ours, "one client's request must not end another's", perCall, nil, alive},
+	{"server/apart", "Calls at the same time do not mix.", Promise, agreedTo, perCall, nil, apart},
 	{"server/in-time", "A call that waits for its user holds up no other.", Ours, "users take minutes", "Hold no lock while somebody is asked.", nil, inTime},
-	{"server/leaves-nothing", "Calls that nobody answers leave nothing behind when their time is over.", Ours, "most users who walk away never say so",
+	{"server/leaves-nothing", "Calls that nobody answers leave nothing behind.", Ours, "most users who walk away never say so",
 		"End what waits when the call's time is over.", []*ability{held, expiry}, leavesNothing},
 	lateRule,
 }

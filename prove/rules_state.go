@@ -13,14 +13,14 @@ const (
 )
 
 var stateRules = []Rule{
-	{"state/altered", "A state that was changed, cut, extended, made up or put together of others is refused.", Must, integrity, sealIt, nil, altered},
-	{"state/forged", "A state that was written anew, with a guessed key, with none, or by a known trick of its format, is refused.", Must, integrity, sealIt, nil, forged},
-	{"state/other-arguments", "A state is refused with other arguments than its own.", Should, binding, bindIt, []*ability{otherArguments}, withOtherArguments},
+	{"state/altered", "A changed, cut, extended, made-up or recombined state is refused.", Must, integrity, sealIt, nil, altered},
+	{"state/forged", "A state forged with a guessed key, no key or a known trick is refused.", Must, integrity, sealIt, nil, forged},
+	{"state/other-arguments", "A state is refused with other arguments.", Should, binding, bindIt, []*ability{otherArguments}, withOtherArguments},
 	{"state/other-tool", "A state is refused by another tool.", Should, binding, bindIt, []*ability{otherTool}, withOtherTool},
 	{"state/other-principal", "A state is refused from another caller.", Should, binding, bindIt, []*ability{otherCaller}, fromOtherPrincipal},
-	{"state/expired", "A state is refused when its time is over.", Should, binding, bindIt, []*ability{expiry}, expiredState},
-	{"state/other-deployment", "A state that was sealed with other secrets is refused.", Must, integrity, "Give each deployment a secret of its own.", []*ability{otherSecrets}, fromOtherDeployment},
-	{"state/refusal", "A refused state leaves the true one good, and every refusal reads alike.", Ours, "a forged request must neither end a call nor teach its sender",
+	{"state/expired", "An expired state is refused.", Should, binding, bindIt, []*ability{expiry}, expiredState},
+	{"state/other-deployment", "A state sealed with other secrets is refused.", Must, integrity, "Give each deployment a secret of its own.", []*ability{otherSecrets}, fromOtherDeployment},
+	{"state/refusal", "A refusal leaves the true state good, and all read alike.", Ours, "a forged request must neither end a call nor teach its sender",
 		"Look at a state before anything else, and answer each bad one with the same error.", nil, refusal},
 }
 

@@ -186,7 +186,7 @@ func (u *user) answer(q wire.Question) any {
 
 // serverSweepRules concern no tool in particular.
 var serverSweepRules = []Rule{
-	{"sweep/unknown-tool", "A tool that does not exist is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
+	{"sweep/unknown-tool", "An unknown tool is a protocol error.", Should, unknown, sdkOwns, nil, unknownTool},
 	{"sweep/one-answer", "No request is answered twice.", Must, jsonRPC, sdkOwns, nil, func(t *trial) {
 		if n := t.surplus(t.client()); n > 0 {
 			t.fail("%d answers came that nothing waited for", n)

@@ -16,18 +16,18 @@ const (
 )
 
 var taskRules = []Rule{
-	{"task/undeclared", "A client that does not declare the extension, or is a legacy one, gets no task and is refused the methods of tasks.", Must, tasksGated, sdkOwns, nil, taskUndeclared},
+	{"task/undeclared", "A client that does not declare the extension gets no task.", Must, tasksGated, sdkOwns, nil, taskUndeclared},
 	{"task/resolves", "A task can be read as soon as its client knows of it.", Must, tasksDurable, "Write the task down before its id is returned.", nil, taskResolves},
-	{"task/foreign-ids", "An id that was altered, made up, or is another caller's is not recognized.", Must, tasksUnknown, "Look up a task by its id and its owner.", nil, taskForeignIDs},
-	{"task/keys", "A key means one request over the life of a task.", Must, keysUnique, "Number the questions of a task.", nil, taskKeys},
-	{"task/answers", "A task waits for the answers that are missing, and ignores those that nobody asked for.", Should, keysIgnored, "Match answers with what is outstanding.", nil, taskAnswers},
-	{"task/misfit", "An answer that does not fit is not taken, and its question is asked again under another key.", Must, keysUnique, judgeIt, nil, taskMisfit},
-	{"task/kept", "A task keeps its time to live and its end, and holds no requestState.", Ours, tasksKept, "Keep a task until its time to live is over.", nil, taskKept},
-	{"task/same", "A task asks what the same call asks by round trips, and ends like it.", Ours, oneHandler, "Serve both by one handler.", nil, taskSame},
-	{"task/once", "Answers that are sent twice at once, and a cancellation beside them, have no effect twice.", Promise, onceOnly, claimIt, []*ability{counts}, taskOnce},
-	{"task/cancelled", "A task that is cancelled while it waits comes to an end, and nothing happens.", Promise, agreedTo, askFirst, nil, taskCancelled},
-	{"task/headers", "A request about a task whose header names another is refused.", Must, routed, sdkOwns, []*ability{headers}, taskHeaders},
-	{"task/crash", "A task whose server died behind its effect comes to an end, without a second effect.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, taskCrash},
+	{"task/foreign-ids", "An altered, made-up or foreign id is unknown.", Must, tasksUnknown, "Look up a task by its id and its owner.", nil, taskForeignIDs},
+	{"task/keys", "A key means one request in a task.", Must, keysUnique, "Number the questions of a task.", nil, taskKeys},
+	{"task/answers", "A task waits for missing answers, and ignores those that nobody asked for.", Should, keysIgnored, "Match answers with what is outstanding.", nil, taskAnswers},
+	{"task/misfit", "An answer that does not fit is asked for again, under another key.", Must, keysUnique, judgeIt, nil, taskMisfit},
+	{"task/kept", "A task keeps its time to live and its end, and has no requestState.", Ours, tasksKept, "Keep a task until its time to live is over.", nil, taskKept},
+	{"task/same", "A task asks and ends like the same call by round trips.", Ours, oneHandler, "Serve both by one handler.", nil, taskSame},
+	{"task/once", "Answers sent twice, beside a cancellation, have no effect twice.", Promise, onceOnly, claimIt, []*ability{counts}, taskOnce},
+	{"task/cancelled", "A task cancelled while it waits ends, and nothing happens.", Promise, agreedTo, askFirst, nil, taskCancelled},
+	{"task/headers", "A request whose header names another task is refused.", Must, routed, sdkOwns, []*ability{headers}, taskHeaders},
+	{"task/crash", "A task whose server died behind the effect ends, without a second one.", Promise, onceOnly, claimIt, []*ability{counts, crashes}, taskCrash},
 }
 
 const taskGroup = "task"

@@ -124,16 +124,19 @@ func TestOurStylesKeepEveryRuleWithAStore(t *testing.T) {
 	require.NotEmpty(t, without.Failures(prove.Promise), "the demand cannot be met without a store")
 }
 
+// No store mends a landmine, which repeats its effect within one honest call.
 func TestTheLandminesAreCondemned(t *testing.T) {
 	require.NotEmpty(t, landmine.All)
 	for _, o := range landmine.All {
 		t.Run(o.Name, func(t *testing.T) {
 			t.Parallel()
-			failures := inMemory(t, o, false).Failures(prove.Ours)
-			require.Len(t, failures, 1, "of its one fault: %s", failures)
-			require.Equal(t, "once/honest", failures[0].Rule.Name)
-			require.Equal(t, `"audit" happened twice instead of once`, failures[0].Detail)
-			require.Contains(t, string(failures[0].Request), `"units":"imperial"`)
+			for _, stored := range []bool{false, true} {
+				failures := inMemory(t, o, stored).Failures(prove.Ours)
+				require.Len(t, failures, 1, "of its one fault: %s", failures)
+				require.Equal(t, "once/honest", failures[0].Rule.Name)
+				require.Equal(t, `"audit" happened twice instead of once`, failures[0].Detail)
+				require.Contains(t, string(failures[0].Request), `"units":"imperial"`)
+			}
 		})
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -148,11 +149,11 @@ func take(p *mrtr.Pass, res *mcp.CallToolResult) (questions []mrtr.AnyQuestion, 
 // free is the key under which we ask a question of the upstream's: its own, unless no question
 // of ours can have it, or an earlier one has. An upstream that asks again may word it anew.
 func free(theirs string, used []string) (ours string) {
-	if mrtr.CheckKey(theirs) != nil {
+	if usage.CheckKey(theirs) != nil {
 		theirs = "question"
 	}
 	ours = theirs
-	for n := 2; slices.Contains(used, ours) || mrtr.CheckKey(ours) != nil; n++ {
+	for n := 2; slices.Contains(used, ours) || usage.CheckKey(ours) != nil; n++ {
 		suffix := fmt.Sprintf("-%d", n)
 		ours = theirs[:min(len(theirs), 64-len(suffix))] + suffix
 	}

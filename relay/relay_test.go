@@ -20,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/relay"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -99,7 +100,7 @@ func gateway(upstream mrtrtest.Build) mrtrtest.Build {
 }
 
 // newGateway is an instance without a tool.
-func newGateway(w *mrtrtest.World, kept mrtr.Durability) (*mcp.Server, *mrtr.Runtime) {
+func newGateway(w *mrtrtest.World, kept keep.Durability) (*mcp.Server, *mrtr.Runtime) {
 	key, err := statecodec.NewKey(w.Key())
 	if err != nil {
 		panic(err)

@@ -13,7 +13,7 @@ var (
 	errRunning = errors.New("a task of the call is still running")
 )
 
-// erase implements [mrtr.Eraser] for the record of a task. It stays, empty, for as long as the task
+// erase implements [keep.Eraser] for the record of a task. It stays, empty, for as long as the task
 // would have been known.
 func (m *Manager) erase(ctx context.Context, name string) (erased bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.patience)

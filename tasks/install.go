@@ -15,8 +15,8 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/sighting"
 	"github.com/mrtr-go/sdk/internal/usage"
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -26,10 +26,10 @@ import (
 // mrtr.Runtime is one.
 type Runtime interface {
 	Sender(ctx context.Context, req mcp.Request) (string, error)
-	Sealer(purpose string, ttl time.Duration, maxToken int) (*mrtr.Sealer, error)
+	Sealer(purpose string, ttl time.Duration, maxBytes int) (keep.Sealer, error)
 	StateTTL() time.Duration
-	Keeper() mrtr.Keeper
-	ErasesTasks(f mrtr.Eraser)
+	Keeper() keep.Keeper
+	ErasesTasks(f keep.Eraser)
 	Erase(ctx context.Context, principal, call string) (erased int, err error)
 }
 
@@ -117,7 +117,7 @@ type Manager struct {
 	looks    looks
 	looking  sync.WaitGroup
 	ids      sealer
-	records  *mrtr.Sealer // nil where the records do not leave the process
+	records  keep.Sealer // nil where the records do not leave the process
 	seen     sighting.Log[store.Key, store.Revision]
 	epoch    atomic.Pointer[string] // of the store, as it was last seen
 	ledger   ledger

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -25,7 +25,7 @@ type approvals struct {
 	Remember
 	store    store.Store
 	patience time.Duration
-	codec    *mrtr.Sealer
+	codec    keep.Sealer
 	audience string
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
@@ -114,7 +115,7 @@ func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string,
 // that was replaced under its name meanwhile is another one.
 func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
 	var words string
-	mrtr.Guard(func() { words = g.o.Message(a.tool, a.req.Params.Arguments) })
+	stack.Guard(func() { words = g.o.Message(a.tool, a.req.Params.Arguments) })
 	return statecodec.Binding{
 		Method: toolsCall, Target: strconv.Quote(a.req.Params.Name) + words, Arguments: a.req.Params.Arguments,
 		Principal: principal, Audience: g.o.Audience,

@@ -31,6 +31,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -73,7 +74,7 @@ type Gate struct {
 	o       Options
 	rt      *mrtr.Runtime
 	handler mcp.ToolHandler // asks, and calls the tool
-	passes  *mrtr.Sealer
+	passes  keep.Sealer
 	// approvals is nil if none are remembered.
 	approvals *approvals
 	// spent has the calls that were approved, nil if the runtime's store knows them.

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // era names a kind of client on the command line.
@@ -60,7 +61,7 @@ func (s plannedCall) play(ctx context.Context) (*run, error) {
 			if err != nil {
 				return nil, err
 			}
-			return rt.Inspect(state, mrtr.SealedFor{Name: s.option.Tool(), Arguments: raw})
+			return rt.Inspect(state, statecodec.Binding{Target: s.option.Tool(), Arguments: raw})
 		}
 	}, rec.recording)
 	if err != nil {

@@ -51,6 +51,12 @@ func NotBegun(message, reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: CodeNotBegun, Message: message, Data: json.RawMessage(data)}
 }
 
+// ShuttingDown refuses a request because the server shuts down. It has done nothing, and can be sent
+// to another instance as it is.
+func ShuttingDown() *jsonrpc.Error {
+	return NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
+}
+
 // OtherArguments refuses a first request whose key stands for another call.
 func OtherArguments() *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This key was used otherwise: with other arguments, or as a task where this is none, or the reverse. Take a new key for a new call."}

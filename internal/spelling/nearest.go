@@ -1,3 +1,4 @@
+// Package spelling finds the names that a misspelt one may mean.
 package spelling
 
 import (

@@ -1,4 +1,4 @@
-// Package stack prepares and describes the stack of a goroutine.
+// Package stack prepares and describes the stack of a goroutine, and guards it.
 package stack
 
 import (
@@ -87,4 +87,17 @@ func Trace(skip int) []byte {
 		trace = append(trace, "...\n"...)
 	}
 	return trace
+}
+
+// Guard runs code that others wrote on a goroutine of its own, and waits for it. Its panic and its
+// runtime.Goexit are its own business.
+func Guard(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		Grow[[8 << 10]byte]() // loggers and tracers are deep
+		f()
+	}()
+	<-done
 }

@@ -63,3 +63,21 @@ func (o *Options) Err() error {
 	}
 	return o.err
 }
+
+// maxKey bounds the keys of questions, effects and steps.
+const maxKey = 64
+
+// CheckKey returns an error for a text that cannot be the key of a question, effect or step.
+// Keys stay readable on the wire, in logs and in error texts.
+func CheckKey(key string) error {
+	if key == "" || len(key) > maxKey {
+		return New("mrtr", "key %.80q: a key has 1 to %d characters", key, maxKey)
+	}
+	for i := range len(key) {
+		c := key[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.') {
+			return New("mrtr", "key %q: only letters, digits, '_', '-' and '.' are allowed", key)
+		}
+	}
+	return nil
+}

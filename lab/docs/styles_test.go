@@ -3,7 +3,6 @@ package docs_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,11 +10,10 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
-// The three tools that docs/styles.md works through.
+// The two tools that docs/styles.md works through.
 
 // did collects the effects of the tools below.
 type did []string
@@ -87,46 +85,9 @@ func onboarding(done *did) mrtr.Style[newcomer, account] {
 	return b.MustBuild()
 }
 
-type goal struct {
-	Goal string `json:"goal"`
-}
-
-type outcome struct {
-	Steps []string `json:"steps"`
-}
-
-func andNext(turn int) mrtr.Question[string] {
-	return mrtr.Elicit[string](fmt.Sprintf("next-%d", turn), "And next?")
-}
-
-func wizard(done *did) linear.Func[goal, outcome] {
-	return func(ctx context.Context, c *mrtr.Call, in goal) (outcome, error) {
-		var out outcome
-		for turn := 1; turn <= 8; turn++ { // nine rounds is the limit, and a misfit takes one too
-			next, err := linear.Ask(ctx, c, andNext(turn))
-			if err != nil {
-				return outcome{}, err
-			}
-			if next == "done" {
-				break
-			}
-			result, err := mrtr.Once(ctx, c, fmt.Sprintf("do-%d", turn), func(context.Context, string) (string, error) {
-				done.add("%s", next)
-				return strings.ToUpper(next), nil
-			})
-			if err != nil {
-				return outcome{}, err
-			}
-			out.Steps = append(out.Steps, result)
-		}
-		return out, nil
-	}
-}
-
 func TestToolsOfTheStylesDocument(t *testing.T) {
 	yes, ada := wire.Answers{"sure": wire.Value(true)}, wire.Answers{"*": wire.Value("x")}
-	var removed, kept, onboarded, wizarded did
-	turns := wire.Answers{"next-1": wire.Value("plan"), "next-2": wire.Value("build"), "next-3": wire.Value("done")}
+	var removed, kept, onboarded did
 	cases := []struct {
 		name      string
 		style     func(*mcp.Server, *mrtr.Runtime)
@@ -146,9 +107,6 @@ func TestToolsOfTheStylesDocument(t *testing.T) {
 		{"an onboarding", func(s *mcp.Server, rt *mrtr.Runtime) {
 			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, onboarding(&onboarded), nil))
 		}, newcomer{"Ada"}, ada, 5, `{"id":"account of Ada","answers":10}`, &onboarded, did{"account for x"}},
-		{"a wizard", func(s *mcp.Server, rt *mrtr.Runtime) {
-			mrtr.AddTool(s, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, linear.Coroutine(wizard(&wizarded)), nil))
-		}, goal{"a house"}, turns, 4, `{"steps":["PLAN","BUILD"]}`, &wizarded, did{"plan", "build"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -129,7 +129,7 @@ var explored = []fault{
 	{what: "A state is not bound to its tool.", file: seals,
 		old: `Target: r.ex.name`, new: `Target: PICK("", r.ex.name)`},
 	{what: "Steps take the yes to a Confirm for a yes to another wording of it.", file: stepLists,
-		old: `return mrtr.IsYesOrNo(s.typ) || p.Deployed()`, new: `return !ON && mrtr.IsYesOrNo(s.typ) || p.Deployed()`},
+		old: `return isYesOrNo(s.typ) || p.Deployed()`, new: `return !ON && isYesOrNo(s.typ) || p.Deployed()`},
 	{what: "Whoever takes over a round does not learn of its effects.", file: table,
 		old: `a.Left, a.TookOver = r.effects`, new: `a.Left, a.TookOver = PICK(nil, r.effects)`},
 	{what: "A task that goes on begins its call anew.", file: "tasks/record.go",

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -40,7 +40,7 @@ func (k *Keeper) mark(last string) string {
 
 // key is that of a record of the turn's call, and doubtful whether the call began in an earlier
 // incarnation than the one where the store is now, as far as this instance knows.
-func (k *Keeper) key(t mrtr.Turn, name string) (key store.Key, doubtful bool) {
+func (k *Keeper) key(t keep.Turn, name string) (key store.Key, doubtful bool) {
 	epoch, reached := readMark(t.Mark)
 	if now := k.records.epoch.Load(); now != nil && *now != epoch && store.Kin(*now, epoch) {
 		return store.Key{Epoch: *now, Name: name}, true

@@ -277,7 +277,7 @@ func TestNothingIsWrittenWhereCallsAreNotOne(t *testing.T) {
 				})[style], "1")
 				reply := tool.Begin()
 				require.Empty(t, asked)
-				state, err := rt.Inspect(reply.State, mrtr.SealedFor{Name: "trip", Arguments: []byte(`{"who":""}`)})
+				state, err := rt.Inspect(reply.State, statecodec.Binding{Target: "trip", Arguments: []byte(`{"who":""}`)})
 				require.NoError(t, err)
 				text := string(state)
 				for _, part := range [][2]string{

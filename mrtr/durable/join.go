@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // progress follows the outcomes of a call from that of its first turn: to the last one, or to the
 // turn that waits for its user.
-func (k *Keeper) progress(ctx context.Context, t mrtr.Turn, result []byte) (p progress, _ error) {
+func (k *Keeper) progress(ctx context.Context, t keep.Turn, result []byte) (p progress, _ error) {
 	for ; ; p.seen++ {
 		p.last = result
 		next, ok := t.First.Next(result)
@@ -65,16 +66,16 @@ func (n *notes) isOver(ctx context.Context, result json.RawMessage) (over, left 
 
 // join answers a first request with the questions of the call that an equal one began, or with the
 // end of the call, if the client has a key for it.
-func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
+func (n *notes) join(a claim.Answer) (keep.Outcome, error) {
 	p := n.joins
 	if n.t.First.Keyed {
 		var err error
 		if p, err = n.k.progress(n.w, n.t, a.Result); err != nil {
-			return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false)
+			return keep.Outcome{}, n.k.refused(n.w, n.t, err, false)
 		}
 	}
 	if p.runs {
-		return mrtr.Outcome{}, n.k.refused(n.w, n.t, claim.ErrInFlight, false)
+		return keep.Outcome{}, n.k.refused(n.w, n.t, claim.ErrInFlight, false)
 	}
 	o := n.t.Handler.Read(a.Result)
 	switch {
@@ -83,7 +84,7 @@ func (n *notes) join(a claim.Answer) (mrtr.Outcome, error) {
 	case p.over:
 		o = n.t.Handler.Read(p.last)
 	}
-	o.Repeated, o.Joins = true, &mrtr.Joins{Seen: p.seen, Until: p.until, Late: p.late}
-	n.k.tell(n.w, n.t, mrtr.Entry{Kind: Joined, Key: a.Call, Err: o.Err})
+	o.Repeated, o.Joins = true, &keep.Joins{Seen: p.seen, Until: p.until, Late: p.late}
+	n.k.tell(n.w, n.t, listen.Entry{Kind: Joined, Key: a.Call, Err: o.Err})
 	return o, nil
 }

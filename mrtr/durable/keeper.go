@@ -12,10 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
-	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -71,25 +73,25 @@ func (o *Options) resolve() error {
 
 func misuse(format string, args ...any) error { return usage.New("durable", format, args...) }
 
-// What a [mrtr.Listener] hears of a Keeper.
+// What a [listen.Listener] hears of a Keeper.
 const (
-	Claimed     mrtr.EntryKind = "round claimed"            // this request runs the round, and no other
-	TakenOver   mrtr.EntryKind = "round taken over"         // likewise, and goes on with one that was cut off
-	Orphaned    mrtr.EntryKind = "round orphaned"           // its client has left, and it goes on
-	Repeated    mrtr.EntryKind = "round repeated"           // the request got the outcome of an earlier one
-	Unknown     mrtr.EntryKind = "round of unknown outcome" // an earlier request was cut off, and nobody knows what it did
-	NotRecorded mrtr.EntryKind = "round not recorded"       // it ran, and the store did not take its outcome
-	Joined      mrtr.EntryKind = "call joined"              // the request gets what an equal one began; its Key is that call
-	KeyRefused  mrtr.EntryKind = "key refused"              // its key stands for a call with other arguments
-	Asked       mrtr.EntryKind = "store asked"              // an operation of the store has ended; its Key names it
+	Claimed     listen.EntryKind = "round claimed"            // this request runs the round, and no other
+	TakenOver   listen.EntryKind = "round taken over"         // likewise, and goes on with one that was cut off
+	Orphaned    listen.EntryKind = "round orphaned"           // its client has left, and it goes on
+	Repeated    listen.EntryKind = "round repeated"           // the request got the outcome of an earlier one
+	Unknown     listen.EntryKind = "round of unknown outcome" // an earlier request was cut off, and nobody knows what it did
+	NotRecorded listen.EntryKind = "round not recorded"       // it ran, and the store did not take its outcome
+	Joined      listen.EntryKind = "call joined"              // the request gets what an equal one began; its Key is that call
+	KeyRefused  listen.EntryKind = "key refused"              // its key stands for a call with other arguments
+	Asked       listen.EntryKind = "store asked"              // an operation of the store has ended; its Key names it
 )
 
-// Keeper is a [mrtr.Keeper] over a store, for one [mrtr.Runtime].
+// Keeper is a [keep.Keeper] over a store, for one [mrtr.Runtime].
 type Keeper struct {
 	o        Options
 	records  Records
 	turns    *claim.Table
-	listener mrtr.Listener
+	listener listen.Listener
 	works    works
 
 	lookAfter func(ctx context.Context, outcome []byte) (done bool) // set before looks
@@ -101,7 +103,7 @@ type Keeper struct {
 
 // In keeps rounds in a store, for [mrtr.Options]. What is wrong with the options is an error of
 // [mrtr.New].
-func In(s store.Store, opts *Options) mrtr.Durability {
+func In(s store.Store, opts *Options) keep.Durability {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -114,8 +116,8 @@ type in struct {
 	o     Options
 }
 
-// Keeper implements [mrtr.Durability].
-func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
+// Keeper implements [keep.Durability].
+func (d in) Keeper(rt keep.Runtime) (keep.Keeper, error) {
 	if err := d.o.resolve(); err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 		table.Scheduler = k.records.store.(store.Scheduler)
 	}
 	if d.store.Scope() != store.Process {
-		own, err := rt.Sealer("round_record", recordTTL, min(mrtr.TokenFor(k.o.MaxResult+recordOverhead), statecodec.MaxMaxToken))
+		own, err := rt.Sealer("round_record", recordTTL, k.o.MaxResult+recordOverhead)
 		if err != nil {
 			return nil, err
 		}
@@ -154,18 +156,18 @@ func (d in) Keeper(rt *mrtr.Runtime) (mrtr.Keeper, error) {
 	return k, nil
 }
 
-// Begin implements [mrtr.Keeper].
+// Begin implements [keep.Keeper].
 func (k *Keeper) Begin(ctx context.Context) (mark string, _ error) {
 	epoch, err := k.records.Epoch(ctx)
 	if err != nil {
-		return "", k.refused(ctx, mrtr.Turn{}, err, false)
+		return "", k.refused(ctx, keep.Turn{}, err, false)
 	}
 	return k.mark(epoch), nil
 }
 
-// Keep implements [mrtr.Keeper]. The round is work of the server's from when it is claimed: until
+// Keep implements [keep.Keeper]. The round is work of the server's from when it is claimed: until
 // then it ends with its request, and from then on by its own time and by Close alone.
-func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
+func (k *Keeper) Keep(ctx context.Context, t keep.Turn, run func(ctx context.Context, n keep.Notes) keep.Outcome) (keep.Outcome, error) {
 	if k.listener != nil {
 		at := t.Round
 		ctx = context.WithValue(ctx, roundKey{}, &at)
@@ -174,14 +176,13 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	go func() {
 		defer close(w.done)
 		defer k.works.leave(w)
-		returned := false
+		w.err = misuse("a store ended its goroutine with runtime.Goexit")
 		defer func() {
-			if panicked := recover(); !returned {
-				w.err = mrtr.Ended(false, panicked, nil)
+			if panicked := recover(); panicked != nil {
+				w.err = &mrtr.PanicError{Value: panicked, Stack: stack.Trace(0)}
 			}
 		}()
 		w.out, w.err = k.turn(w, t, run)
-		returned = true
 	}()
 	select {
 	case <-w.done:
@@ -190,7 +191,7 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 		return w.short, nil
 	case <-ctx.Done():
 	}
-	if cause := context.Cause(ctx); mrtr.EndsCall(cause) { // which the round ends by itself
+	if cause := context.Cause(ctx); keep.EndOf(cause) != nil { // which the round ends by itself
 		w.cancel(cause)
 		select {
 		case <-w.done:
@@ -205,15 +206,15 @@ func (k *Keeper) Keep(ctx context.Context, t mrtr.Turn, run func(ctx context.Con
 	case <-w.claimed:
 	}
 	if k.works.orphan(w) {
-		k.tell(ctx, t, mrtr.Entry{Kind: Orphaned})
+		k.tell(ctx, t, listen.Entry{Kind: Orphaned})
 	}
-	return mrtr.Outcome{Orphaned: true, Err: ctx.Err()}, nil
+	return keep.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
 // lookAt is how many outcomes that are due a Keeper reads at a time.
 const lookAt = 100
 
-// Overdue implements [mrtr.Keeper]. It needs a [store.Scheduler].
+// Overdue implements [keep.Keeper]. It needs a [store.Scheduler].
 func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) (looks bool) {
 	if k.turns.Scheduler == nil {
 		return false
@@ -245,10 +246,10 @@ func (k *Keeper) look(more int) (others int) {
 	return others
 }
 
-// Drain implements [mrtr.Service].
+// Drain implements [keep.Service].
 func (k *Keeper) Drain() (empty <-chan struct{}) { return k.works.whenEmpty() }
 
-// Close implements [mrtr.Service]. It cancels the rounds that run and waits for them. It does not
+// Close implements [keep.Service]. It cancels the rounds that run and waits for them. It does not
 // close the store.
 func (k *Keeper) Close(until time.Time) error {
 	k.mu.Lock()
@@ -257,7 +258,7 @@ func (k *Keeper) Close(until time.Time) error {
 		k.looks.Stop()
 	}
 	k.mu.Unlock()
-	k.works.stop(&mrtr.CutOff{Why: "the server shut down while this round ran"})
+	k.works.stop(&keep.CutOff{Why: "the server shut down while this round ran"})
 	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
 	var err error
@@ -272,15 +273,15 @@ func (k *Keeper) Close(until time.Time) error {
 	return err
 }
 
-// Count implements [mrtr.Service].
-func (k *Keeper) Count(s *mrtr.Stats, _ func(w mrtr.Waiting, since time.Time)) {
+// Count implements [keep.Service].
+func (k *Keeper) Count(s *listen.Stats, _ func(w listen.Waiting, since time.Time)) {
 	k.works.mu.Lock()
 	defer k.works.mu.Unlock()
 	s.Orphans = k.works.orphans
 }
 
 // Of is the Keeper of a runtime, nil if it has none of this package.
-func Of(rt interface{ Keeper() mrtr.Keeper }) *Keeper {
+func Of(rt interface{ Keeper() keep.Keeper }) *Keeper {
 	k, _ := rt.Keeper().(*Keeper)
 	return k
 }
@@ -324,14 +325,14 @@ func (k *Keeper) erase(ctx context.Context, call string, names []string, expires
 }
 
 // tell tells the listener of something that became of a turn.
-func (k *Keeper) tell(ctx context.Context, t mrtr.Turn, e mrtr.Entry) {
+func (k *Keeper) tell(ctx context.Context, t keep.Turn, e listen.Entry) {
 	if l := k.listener; l != nil {
 		at := t.Round
-		mrtr.Guard(func() { l.Heard(ctx, at, e) })
+		stack.Guard(func() { l.Heard(ctx, at, e) })
 	}
 }
 
-var _ mrtr.Keeper = (*Keeper)(nil)
+var _ keep.Keeper = (*Keeper)(nil)
 
 // epoch of a store is asked for once, and again when the store has forgotten what it had.
 type epoch struct {

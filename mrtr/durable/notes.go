@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// notes implements [mrtr.Notes] for a turn that is held.
+// notes implements [keep.Notes] for a turn that is held.
 type notes struct {
 	k      *Keeper
 	w      *work
-	t      mrtr.Turn
+	t      keep.Turn
 	turn   claim.Turn
 	doubts bool     // the turn may have run in an earlier incarnation of the store
 	joins  progress // of the call that an equal request began
@@ -28,11 +28,11 @@ type notes struct {
 	call   string
 	again  bool // the round has to run again, with what it found
 	hasMet bool // another request has the turn, and this one gets:
-	met    mrtr.Outcome
+	met    keep.Outcome
 	metErr error
 	broken error // the turn can have no outcome of this run any more
 	timer  *time.Timer
-	of     mrtr.Effects
+	of     keep.Effects
 }
 
 func (n *notes) Left() []byte { return n.before }
@@ -44,13 +44,13 @@ func (n *notes) Since() time.Time { return n.since }
 func (n *notes) Doubts() bool { return n.doubts }
 func (n *notes) Mark() string { return n.k.mark(n.t.Mark) }
 
-func (n *notes) Watch(effects mrtr.Effects) {
+func (n *notes) Watch(effects keep.Effects) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of = effects
 }
 
-func (n *notes) watched() mrtr.Effects {
+func (n *notes) watched() keep.Effects {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.of
@@ -78,7 +78,7 @@ func (n *notes) Begun(ctx context.Context) error {
 		n.turn.Effects = n.effects()
 		n.take(ctx)
 		if again, met := n.isMet(); again || met {
-			return mrtr.ErrElsewhere
+			return keep.ErrElsewhere
 		}
 		return given()
 	}
@@ -130,7 +130,7 @@ func (n *notes) limit() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.timer = time.AfterFunc(n.t.Within, func() {
-		n.w.cancel(&mrtr.CutOff{Why: fmt.Sprintf("this round took longer than the %v it has", n.t.Within)})
+		n.w.cancel(&keep.CutOff{Why: fmt.Sprintf("this round took longer than the %v it has", n.t.Within)})
 		n.giveUpIn(grace)
 	})
 }
@@ -189,7 +189,7 @@ func (n *notes) end() error {
 
 // whyEnded is why the context of a round has ended.
 func whyEnded(ctx context.Context) string {
-	cut := (*mrtr.CutOff)(nil)
+	cut := (*keep.CutOff)(nil)
 	if errors.As(context.Cause(ctx), &cut) {
 		return cut.Why
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/internal/stack"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -99,7 +101,7 @@ const (
 )
 
 // sealer seals records, each for its own name.
-type sealer struct{ of *mrtr.Sealer }
+type sealer struct{ of keep.Sealer }
 
 func (s sealer) Seal(name string, record []byte) ([]byte, error) {
 	token, err := s.of.Seal(statecodec.Binding{Target: name}, record)
@@ -118,11 +120,11 @@ func (s sealer) Open(name string, sealed []byte) ([]byte, error) {
 // records of tasks, are told too.
 type watchedStore struct {
 	store.Store
-	listener mrtr.Listener
+	listener listen.Listener
 }
 
 // watched wraps a store for a listener. The memory store stays as it is: it never waits.
-func watched(s store.Store, l mrtr.Listener) store.Store {
+func watched(s store.Store, l listen.Listener) store.Store {
 	if _, instant := s.(*store.Memory); instant || l == nil {
 		return s
 	}
@@ -133,15 +135,15 @@ func watched(s store.Store, l mrtr.Listener) store.Store {
 type roundKey struct{}
 
 func (w *watchedStore) tell(ctx context.Context, operation string, began time.Time, err error) {
-	var at mrtr.Round
-	if round, ok := ctx.Value(roundKey{}).(*mrtr.Round); ok {
+	var at listen.Round
+	if round, ok := ctx.Value(roundKey{}).(*listen.Round); ok {
 		at = *round
 	}
-	e := mrtr.Entry{Kind: Asked, Key: operation, Took: time.Since(began)}
+	e := listen.Entry{Kind: Asked, Key: operation, Took: time.Since(began)}
 	if err != nil && !store.IsVerdict(err) && !errors.Is(err, context.Canceled) {
 		e.Err = err
 	}
-	mrtr.Guard(func() { w.listener.Heard(ctx, at, e) })
+	stack.Guard(func() { w.listener.Heard(ctx, at, e) })
 }
 
 func (w *watchedStore) Epoch(ctx context.Context) (epoch string, err error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
@@ -102,9 +103,9 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 							value = wire.Accept(map[string]any{})
 						}
 						for _, late := range []bool{false, true} {
-							answer, want, how := after(deadline/2, value), k.answered, mrtr.HowAccepted
+							answer, want, how := after(deadline/2, value), k.answered, listen.HowAccepted
 							if late {
-								answer, want, how = w.silent, k.silent, mrtr.HowSilence
+								answer, want, how = w.silent, k.silent, listen.HowSilence
 								if answer == nil {
 									answer = after(2*deadline, value)
 								}
@@ -177,7 +178,7 @@ func TestSilenceOverTheSession(t *testing.T) {
 			} else {
 				kit.Said(t, out, c.silent)
 			}
-			require.Equal(t, mrtr.HowSilence, seen.Of(observe.QuestionAnswered)[0].Answer)
+			require.Equal(t, listen.HowSilence, seen.Of(observe.QuestionAnswered)[0].Answer)
 		})
 	}
 }

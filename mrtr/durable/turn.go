@@ -7,15 +7,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/claim"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
 // turn claims a turn and runs it, or recalls its outcome. A turn with which a call begins is run
 // first, and claimed with its first effect or with its questions.
-func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (mrtr.Outcome, error) {
+func (k *Keeper) turn(w *work, t keep.Turn, run func(ctx context.Context, n keep.Notes) keep.Outcome) (keep.Outcome, error) {
 	n := &notes{k: k, w: w, t: t}
 	n.turn, n.doubts = k.claimOf(t)
 	concluded := false
@@ -30,7 +31,7 @@ func (k *Keeper) turn(w *work, t mrtr.Turn, run func(ctx context.Context, n mrtr
 	return out, err
 }
 
-func (k *Keeper) claimOf(t mrtr.Turn) (_ claim.Turn, doubtful bool) {
+func (k *Keeper) claimOf(t keep.Turn) (_ claim.Turn, doubtful bool) {
 	key, doubtful := k.key(t, t.Name)
 	turn := claim.Turn{
 		Key: key, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
@@ -45,7 +46,7 @@ func (k *Keeper) claimOf(t mrtr.Turn) (_ claim.Turn, doubtful bool) {
 // play runs the turn, unless another request has it. That may show when the run has begun: what it
 // has done so far is nothing then, and it runs again from its top if it has to go on with what the
 // other one has done.
-func (n *notes) play(run func(ctx context.Context, n mrtr.Notes) mrtr.Outcome) (o mrtr.Outcome, err error) {
+func (n *notes) play(run func(ctx context.Context, n keep.Notes) keep.Outcome) (o keep.Outcome, err error) {
 	if n.t.First == nil || n.t.First.Keyed {
 		if !n.take(n.w) {
 			return n.met, n.metErr
@@ -79,10 +80,10 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	a, err := n.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrTooLarge) && n.turn.Result != nil: // nobody joins these questions, and their states are good
-		n.k.tell(n.w, n.t, mrtr.Entry{Kind: NotRecorded, Err: err})
+		n.k.tell(n.w, n.t, listen.Entry{Kind: NotRecorded, Err: err})
 		return false
 	case err != nil:
-		return n.meet(mrtr.Outcome{}, n.k.refused(n.w, n.t, err, false))
+		return n.meet(keep.Outcome{}, n.k.refused(n.w, n.t, err, false))
 	case a.Held == nil:
 		return n.meet(n.recall(a))
 	}
@@ -90,13 +91,13 @@ func (n *notes) take(ctx context.Context) (held bool) {
 		return true
 	}
 	if err := n.enter(a); err != nil {
-		return n.meet(mrtr.Outcome{}, err)
+		return n.meet(keep.Outcome{}, err)
 	}
 	kind := Claimed
 	if a.TookOver {
 		kind = TakenOver
 	}
-	n.k.tell(n.w, n.t, mrtr.Entry{Kind: kind})
+	n.k.tell(n.w, n.t, listen.Entry{Kind: kind})
 	n.mu.Lock()
 	n.again = n.of != nil && (len(a.Left) > 0 || a.TookOver)
 	n.held, n.before, n.since, n.cutOff, n.call = a.Held, a.Left, a.Since, a.TookOver, a.Call
@@ -121,7 +122,7 @@ func (n *notes) enter(a claim.Answer) error {
 }
 
 // meet notes what becomes of a request whose turn another one has.
-func (n *notes) meet(o mrtr.Outcome, err error) (held bool) {
+func (n *notes) meet(o keep.Outcome, err error) (held bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.met, n.metErr, n.hasMet = o, err, true
@@ -138,7 +139,7 @@ func (n *notes) isMet() (again, met bool) {
 
 // conclude records the outcome of a turn that ran. It returns the one that the client gets:
 // where another request has taken over, that is the other's.
-func (n *notes) conclude(o mrtr.Outcome) (mrtr.Outcome, error) {
+func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 	switch broken := n.end(); {
 	case errors.Is(broken, claim.ErrFenced):
 		return n.follow()
@@ -164,7 +165,7 @@ func (n *notes) conclude(o mrtr.Outcome) (mrtr.Outcome, error) {
 		n.k.records.Forgotten()
 	}
 	if err != nil { // the effects happened, so tell the client even though nothing was recorded
-		n.k.tell(n.w, n.t, mrtr.Entry{Kind: NotRecorded, Err: err})
+		n.k.tell(n.w, n.t, listen.Entry{Kind: NotRecorded, Err: err})
 	}
 	n.extend(o)
 	return repeat, nil
@@ -172,7 +173,7 @@ func (n *notes) conclude(o mrtr.Outcome) (mrtr.Outcome, error) {
 
 // extend has the records of earlier turns live on, if the call takes longer than they do. If that
 // fails, a client that plays the whole call again later begins another one.
-func (n *notes) extend(o mrtr.Outcome) {
+func (n *notes) extend(o keep.Outcome) {
 	if o.Extend == nil {
 		return
 	}
@@ -185,25 +186,25 @@ func (n *notes) extend(o mrtr.Outcome) {
 }
 
 // recall answers a request with the outcome of the turn that another one ran.
-func (n *notes) recall(a claim.Answer) (mrtr.Outcome, error) {
+func (n *notes) recall(a claim.Answer) (keep.Outcome, error) {
 	if n.t.First != nil && !a.Unknown {
 		return n.join(a)
 	}
-	kind, o := Repeated, mrtr.Outcome{}
+	kind, o := Repeated, keep.Outcome{}
 	if a.Unknown {
 		kind, o = Unknown, n.t.Handler.Cut(a.Left)
 	} else {
 		o = n.t.Handler.Read(a.Result)
 	}
 	if o.Repeated = true; a.Foreign {
-		o.Joins = &mrtr.Joins{}
+		o.Joins = &keep.Joins{}
 	}
-	n.k.tell(n.w, n.t, mrtr.Entry{Kind: kind, Err: o.Err})
+	n.k.tell(n.w, n.t, listen.Entry{Kind: kind, Err: o.Err})
 	return o, nil
 }
 
 // follow is the outcome of a turn that another request has taken over.
-func (n *notes) follow() (mrtr.Outcome, error) {
+func (n *notes) follow() (keep.Outcome, error) {
 	a, err := n.k.turns.Follow(n.w, n.turn)
 	if errors.Is(err, store.ErrForgotten) {
 		if key, ok := n.k.moved(n.w, n.turn.Key); ok {
@@ -212,41 +213,41 @@ func (n *notes) follow() (mrtr.Outcome, error) {
 		}
 	}
 	if err != nil {
-		return mrtr.Outcome{}, n.k.refused(n.w, n.t, err, true)
+		return keep.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	}
 	return n.recall(a)
 }
 
 // refused is the error of a request that neither runs its turn nor gets its outcome. begun says
 // that the round had begun: its client may send the same request again all the same.
-func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool) error {
+func (k *Keeper) refused(ctx context.Context, t keep.Turn, err error, begun bool) error {
 	again := func(why, to, reason string) *jsonrpc.Error {
 		return callerror.NotBegun(why+". Send the same request again"+to+".", reason)
 	}
 	switch {
 	case errors.Is(err, claim.ErrSplit):
-		return mrtr.ErrSplit
+		return keep.ErrSplit
 	case errors.Is(err, claim.ErrOtherwise) && t.First != nil:
-		k.tell(ctx, t, mrtr.Entry{Kind: KeyRefused})
-		return mrtr.KeptBack(callerror.OtherArguments(), "its key was used with other arguments", nil)
+		k.tell(ctx, t, listen.Entry{Kind: KeyRefused})
+		return &keep.Refusal{Wire: callerror.OtherArguments(), Why: "its key was used with other arguments"}
 	case errors.Is(err, claim.ErrOtherwise):
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "This round was answered before, and otherwise. Send those answers again for its result."}
-		return mrtr.KeptBack(wire, "other answers than those that the round was claimed with", nil)
+		return &keep.Refusal{Wire: wire, Why: "other answers than those that the round was claimed with"}
 	case errors.Is(err, claim.ErrInFlight):
-		return mrtr.KeptBack(again("This round is still running", " for its result", "in_flight"), "an equal request is still running", nil)
+		return &keep.Refusal{Wire: again("This round is still running", " for its result", "in_flight"), Why: "an equal request is still running"}
 	case errors.Is(err, errTooManyOrphans):
-		return mrtr.KeptBack(again("This request was not begun: too many of your earlier ones still run", " later", "busy"), err.Error(), nil)
+		return &keep.Refusal{Wire: again("This request was not begun: too many of your earlier ones still run", " later", "busy"), Why: err.Error()}
 	case errors.Is(err, store.ErrForgotten):
 		if t.First != nil && !begun { // it relies on nothing yet
 			k.records.Forgotten()
-			return mrtr.ErrBeginAgain
+			return keep.ErrBeginAgain
 		}
 		epoch, _ := readMark(t.Mark)
 		if follows, failed := k.follows(context.WithoutCancel(ctx), epoch); t.First == nil && (follows || failed != nil) {
-			return mrtr.KeptBack(again("This request was not completed: the server's store was replaced", "", "store_unavailable"), "store_unavailable", err)
+			return &keep.Refusal{Wire: again("This request was not completed: the server's store was replaced", "", "store_unavailable"), Why: "store_unavailable", Cause: err}
 		}
 		wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: statecodec.Refusal}
-		return mrtr.KeptBack(wire, Forgotten, nil)
+		return &keep.Refusal{Wire: wire, Why: Forgotten}
 	case ctx.Err() != nil && !begun:
 		return ctx.Err()
 	}
@@ -257,7 +258,7 @@ func (k *Keeper) refused(ctx context.Context, t mrtr.Turn, err error, begun bool
 	if begun {
 		was = "not completed"
 	}
-	return mrtr.KeptBack(again("This request was "+was+": the server cannot remember it now", "", reason), reason, err)
+	return &keep.Refusal{Wire: again("This request was "+was+": the server cannot remember it now", "", reason), Why: reason, Cause: err}
 }
 
 // Forgotten is the reason of a state that was refused because the store has lost its contents.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
 // work is a round on a goroutine of its own, and its context: until the round claims its turn it
@@ -17,9 +17,9 @@ type work struct {
 	principal       string
 	claimed         chan struct{} // closed when the round is the server's
 	givenUp         chan struct{} // closed when its handler has not ended with its context
-	short           mrtr.Outcome  // then
+	short           keep.Outcome  // then
 	done            chan struct{} // closed when the round has ended
-	out             mrtr.Outcome
+	out             keep.Outcome
 	err             error
 
 	orphan bool // its client has left; guarded by works.mu
@@ -43,7 +43,7 @@ type works struct {
 	all     map[*work]struct{}
 	of      map[string]int // the orphans by principal
 	orphans int
-	none    mrtr.Emptiness
+	none    keep.Emptiness
 }
 
 var errTooManyOrphans = errors.New("too many rounds run whose clients have left")

@@ -14,6 +14,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -54,14 +55,14 @@ func After[In, A, T any](a Answer[In, A], key string, ask func(ctx context.Conte
 }
 
 func newAnswer[In, T any](key string, asks bool, ask func(ctx context.Context, at *At[In]) (mrtr.Question[T], error), after ...*answer[In]) Answer[In, T] {
-	if err := mrtr.CheckKey(key); err != nil {
+	if err := usage.CheckKey(key); err != nil {
 		panic(err)
 	}
 	if !asks {
-		panic(mrtr.Misuse("the answer %q has no function that answers or asks", key))
+		panic(misuse("the answer %q has no function that answers or asks", key))
 	}
 	if slices.Contains(after, nil) {
-		panic(mrtr.Misuse("the answer %q depends on the zero Answer: make that first, with Question", key))
+		panic(misuse("the answer %q depends on the zero Answer: make that first, with Question", key))
 	}
 	return Answer[In, T]{&answer[In]{
 		key: key, after: after,
@@ -71,7 +72,7 @@ func newAnswer[In, T any](key string, asks bool, ask func(ctx context.Context, a
 				err = q.Err()
 			}
 			if err == nil && q.Key() != "" && q.Key() != key {
-				err = mrtr.Misuse("the answer %q asks a question with another key, %q", key, q.Key())
+				err = misuse("the answer %q asks a question with another key, %q", key, q.Key())
 			}
 			return q, err
 		},
@@ -96,9 +97,9 @@ func (a Answer[In, T]) Of(at *At[In]) T {
 	v, ok := at.values[a.answer]
 	switch {
 	case a.answer == nil:
-		panic(mrtr.Misuse("the zero Answer is read: make it with Question"))
+		panic(misuse("the zero Answer is read: make it with Question"))
 	case !ok:
-		panic(mrtr.Misuse("the handler does not name the answer %q, and reads it", a.key))
+		panic(misuse("the handler does not name the answer %q, and reads it", a.key))
 	}
 	own, _ := v.(T) // nil where T is an interface
 	return own
@@ -139,13 +140,13 @@ func ordered[In any](wanted ...*answer[In]) (order []*answer[In]) {
 			visit(before)
 		}
 		if slices.ContainsFunc(order, func(other *answer[In]) bool { return other.key == a.key }) {
-			panic(mrtr.Misuse("key %q stands for two answers that a handler is given: each needs a key of its own", a.key))
+			panic(misuse("key %q stands for two answers that a handler is given: each needs a key of its own", a.key))
 		}
 		order = append(order, a)
 	}
 	for _, a := range wanted {
 		if a == nil {
-			panic(mrtr.Misuse("a handler is given the zero Answer: make it with Question"))
+			panic(misuse("a handler is given the zero Answer: make it with Question"))
 		}
 		visit(a)
 	}
@@ -206,3 +207,5 @@ func style[In, Out any](enters bool, h func(ctx context.Context, at *At[In]) (Ou
 		return nil, out, err
 	}}
 }
+
+func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }

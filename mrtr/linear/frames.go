@@ -9,7 +9,10 @@ import (
 
 	"crypto/rand"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -36,7 +39,7 @@ type frames struct {
 
 	drains           bool // nothing new is held
 	first            int  // runs that will need a frame and have none yet
-	noFrames, noRuns mrtr.Emptiness
+	noFrames, noRuns keep.Emptiness
 }
 
 // place is the place of a run in the table.
@@ -52,7 +55,7 @@ type place struct {
 type framesKey struct{}
 
 func framesOf(p *mrtr.Pass) *frames {
-	return p.Service(framesKey{}, func(rt *mrtr.Runtime) mrtr.Service {
+	return p.Service(framesKey{}, func(rt *mrtr.Runtime) keep.Service {
 		return &frames{
 			limits: rt.Limits(), ephemeral: rt.IsEphemeral(), began: time.Now(), byToken: map[string]*run{},
 			all: &share{idle: runList{by: byHeatOfAll}}, of: map[string]*share{},
@@ -126,7 +129,7 @@ func (r *run) notEntered() error {
 	if c := r.own.Call(); c.Client().Era == era.Legacy && c.Round() > 1 {
 		return &mrtr.Error{Reason: mrtr.ShuttingDown}
 	}
-	return mrtr.TurnAway()
+	return callerror.ShuttingDown()
 }
 
 // makeRoom makes room for a run of this weight. The caller lets go of the frames that it hands
@@ -363,7 +366,7 @@ func letGo(runs []*run, reason string, cause error) {
 	}
 }
 
-// Drain implements [mrtr.Service]: nothing new is held, and what can go on elsewhere is let go.
+// Drain implements [keep.Service]: nothing new is held, and what can go on elsewhere is let go.
 func (t *frames) Drain() (empty <-chan struct{}) {
 	t.mu.Lock()
 	t.drains = true
@@ -380,7 +383,7 @@ func (t *frames) Drain() (empty <-chan struct{}) {
 	return empty
 }
 
-// Close implements [mrtr.Service]: it ends every run and waits until all have left.
+// Close implements [keep.Service]: it ends every run and waits until all have left.
 func (t *frames) Close(until time.Time) error {
 	parked, running := t.shut()
 	for _, r := range parked {
@@ -425,8 +428,8 @@ func (t *frames) shut() (parked, running []*run) {
 	return parked, running
 }
 
-// Count implements [mrtr.Service].
-func (t *frames) Count(s *mrtr.Stats, waiting func(w mrtr.Waiting, since time.Time)) {
+// Count implements [keep.Service].
+func (t *frames) Count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
 	t.mu.Lock()
 	parked := t.parked.all()
 	s.Held, s.HeldBytes, s.Running = t.parked.places, t.all.bytes, t.running.places
@@ -436,7 +439,7 @@ func (t *frames) Count(s *mrtr.Stats, waiting func(w mrtr.Waiting, since time.Ti
 			continue
 		}
 		at := r.own.Round()
-		waiting(mrtr.Waiting{Method: at.Method, Name: mrtr.NameInLog(at.Method, at.Name), Era: era.Modern, Way: mrtr.WayHeld},
+		waiting(listen.Waiting{Method: at.Method, Name: at.NameInLog(), Era: era.Modern, Way: listen.WayHeld},
 			t.began.Add(r.expires-t.limits.FrameTTL))
 	}
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/linear"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -210,7 +212,7 @@ func (n neverEmpty) Drain() <-chan struct{} { *n.drains++; return nil }
 
 func (neverEmpty) Close(time.Time) error { return nil }
 
-func (neverEmpty) Count(*mrtr.Stats, func(mrtr.Waiting, time.Time)) {}
+func (neverEmpty) Count(*listen.Stats, func(listen.Waiting, time.Time)) {}
 
 // No style takes in a call while another one is waited for.
 func TestDrainReachesEveryStyleAtOnce(t *testing.T) {
@@ -219,7 +221,7 @@ func TestDrainReachesEveryStyleAtOnce(t *testing.T) {
 		rt := kit.TripRuntime(t, nil)
 		kit.NewTrip(rt, mrtr.Style[kit.In, kit.Out]{Print: "keeps two", Enter: func(_ context.Context, p *mrtr.Pass, _ kit.In) (*mrtr.IncompleteResult, kit.Out, error) {
 			for key := range 2 {
-				p.Service(key, func(*mrtr.Runtime) mrtr.Service { return neverEmpty{&drains} })
+				p.Service(key, func(*mrtr.Runtime) keep.Service { return neverEmpty{&drains} })
 			}
 			return nil, kit.Out{}, nil
 		}}, "").Begin()

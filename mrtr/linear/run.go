@@ -9,7 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -132,7 +135,7 @@ func (r *run) receive(ctx context.Context, p *mrtr.Pass) (handover, error) {
 		return t, nil
 	case <-ctx.Done():
 	}
-	waits := p.IsKept() || mrtr.EndsCall(context.Cause(ctx))
+	waits := p.IsKept() || keep.EndOf(context.Cause(ctx)) != nil
 	r.leaveAlone(!waits)
 	r.end(context.Cause(ctx))
 	if !waits {
@@ -164,9 +167,9 @@ func (r *run) end(cause error) {
 // letGo ends a held run that nobody came back for, and tells the listener. If its call cannot go
 // on without it, the call ends too, unless a Keeper sees to that.
 func (r *run) letGo(reason string, cause error, goesOn bool) {
-	e := mrtr.Entry{Kind: mrtr.GaveUp, Reason: reason}
+	e := listen.Entry{Kind: listen.GaveUp, Reason: reason}
 	if goesOn || r.own.IsWatched() {
-		e.Kind = mrtr.Released
+		e.Kind = listen.Released
 	}
 	r.own.Tell(e)
 	r.leaveAlone(true)
@@ -210,20 +213,20 @@ func (r *run) finish(returned bool, panicked any, err error) {
 	r.mu.Lock()
 	switch {
 	case panicked != nil:
-		r.err = mrtr.Ended(returned, panicked, nil)
+		r.err = r.own.Ended(returned, panicked, nil)
 	case r.err != nil: // it was unwound
 	case !returned && r.ending:
 		r.err = r.cause // nil where it waits for answers to its history
 	case returned && r.cause != nil && errors.Is(err, context.Canceled):
 		r.err = r.cause
 	default:
-		r.err = mrtr.Ended(returned, nil, err)
+		r.err = r.own.Ended(returned, nil, err)
 	}
 	r.ending, r.ended = true, true
 	end, unseen := handover{err: r.err}, panicked != nil && r.alone
 	r.mu.Unlock()
 	if unseen {
-		r.own.Tell(mrtr.Entry{Kind: mrtr.Panicked, Err: end.err})
+		r.own.Tell(listen.Entry{Kind: listen.Panicked, Err: end.err})
 	}
 	r.ctx.cancel(context.Canceled)
 	r.table.leave(r)
@@ -245,7 +248,7 @@ func (r *run) unwind(err error) {
 // none, it ends the goroutine instead.
 func (r *run) Await(questions []mrtr.AnyQuestion) error {
 	if !onRun() {
-		return mrtr.Misuse("question %q is asked from a goroutine that the handler started: ask from the handler's own", questions[0].Key())
+		return misuse("question %q is asked from a goroutine that the handler started: ask from the handler's own", questions[0].Key())
 	}
 	open, err := r.match(questions)
 	if err != nil {
@@ -342,14 +345,14 @@ func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
 func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
 	for _, q := range questions {
 		if slices.ContainsFunc(answers, func(g mrtr.Given) bool { return g.Key == q.Key() }) {
-			return mrtr.Misuse("key %q stands for two questions: each needs a key of its own", q.Key())
+			return misuse("key %q stands for two questions: each needs a key of its own", q.Key())
 		}
 		if err := r.own.Mean(q); err != nil {
 			return err
 		}
 	}
 	if key := r.own.Running(); key != "" {
-		return mrtr.Misuse("question %q is asked while effect %q is running: ask before it, or after", questions[0].Key(), key)
+		return misuse("question %q is asked while effect %q is running: ask before it, or after", questions[0].Key(), key)
 	}
 	return nil
 }
@@ -360,9 +363,9 @@ func (r *run) MayRun(key string, answers int) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.ending:
-		return mrtr.Misuse("effect %q does not run: its handler has ended, or is being unwound", key)
+		return misuse("effect %q does not run: its handler has ended, or is being unwound", key)
 	case r.waiting:
-		return mrtr.Misuse("effect %q does not run: its handler is waiting for an answer", key)
+		return misuse("effect %q does not run: its handler is waiting for an answer", key)
 	case r.cursor < answers:
 		r.ending, r.err = true, r.own.Diverge("effect %q is run where there was none", key)
 		return r.err
@@ -411,3 +414,5 @@ func isMain(pc uintptr) bool {
 }
 
 var mainEntry = reflect.ValueOf((*run).main).Pointer()
+
+func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }

@@ -14,6 +14,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/tasks"
@@ -121,10 +122,10 @@ func TestTheObserverHearsOfQuestionsOverASession(t *testing.T) {
 		answer wire.Answer
 		want   string
 	}{
-		"yes":     {kit.Legacy, wire.Value(true), mrtr.HowAccepted},
-		"no":      {kit.Legacy, wire.InTurn(wire.Value(7), wire.Value(false)), mrtr.HowNo},
-		"decline": {kit.Legacy, wire.Decline, mrtr.HowDeclined},
-		"mute":    {kit.LegacyMute, nil, mrtr.HowNotAsked},
+		"yes":     {kit.Legacy, wire.Value(true), listen.HowAccepted},
+		"no":      {kit.Legacy, wire.InTurn(wire.Value(7), wire.Value(false)), listen.HowNo},
+		"decline": {kit.Legacy, wire.Decline, listen.HowDeclined},
+		"mute":    {kit.LegacyMute, nil, listen.HowNotAsked},
 	}
 	for name, c := range asked {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package observe turns what a [mrtr.Listener] hears into events, and events into a log.
+// Package observe turns what a [listen.Listener] hears into events, and events into a log.
 //
 //	rt, err := mrtr.New(&mrtr.Options{Listener: observe.With(observe.Log(nil))})
 package observe
@@ -141,7 +141,7 @@ type Event struct {
 	// user, with the way to the client and back.
 	Waited     time.Duration
 	Question   string        // QuestionAnswered, AnswerRefused: its key
-	Answer     string        // QuestionAnswered: [mrtr.HowAccepted] and so on
+	Answer     string        // QuestionAnswered: [listen.HowAccepted] and so on
 	Wording    string        // QuestionAnswered: identifies the words that were shown, see [mrtr.Question.Words]
 	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, StopFailed: its key, or that of the step
 	Handler    string        // HandlerEntered: the key of the step or the given answer; "end" for that of a list, "" for a handler

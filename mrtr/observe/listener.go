@@ -2,15 +2,16 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // An Observer receives the events of calls. The call waits for it, so it must be quick, and it
@@ -41,7 +42,7 @@ type TraceObserver interface {
 }
 
 // With is a listener that tells an observer, for [mrtr.Options].
-func With(o Observer) mrtr.Listener {
+func With(o Observer) listen.Listener {
 	l := &listener{observer: o}
 	if o, ok := o.(TraceObserver); ok {
 		return &tracer{l, o}
@@ -65,13 +66,13 @@ type round struct {
 	answers []string // as Event.Answers has them
 }
 
-// Began implements [mrtr.Listener].
-func (l *listener) Began(ctx context.Context, r mrtr.Round) context.Context {
+// Began implements [listen.Listener].
+func (l *listener) Began(ctx context.Context, r listen.Round) context.Context {
 	e := eventOf(r, RoundStarted)
 	e.Waited = r.Waited
 	own := ctx
 	if o, ok := l.observer.(ContextObserver); ok {
-		mrtr.Guard(func() {
+		stack.Guard(func() {
 			if made := o.RoundContext(ctx, e); made != nil {
 				own = made
 			}
@@ -81,7 +82,7 @@ func (l *listener) Began(ctx context.Context, r mrtr.Round) context.Context {
 	return context.WithValue(own, roundKey{}, &round{began: time.Now(), came: e.Came.Parent})
 }
 
-// Trace implements [mrtr.Tracer]: later rounds know the trace that the call began in.
+// Trace implements [listen.Tracer]: later rounds know the trace that the call began in.
 func (l *listener) Trace(ctx context.Context) string {
 	if own, ok := ctx.Value(roundKey{}).(*round); ok {
 		return own.came
@@ -90,10 +91,10 @@ func (l *listener) Trace(ctx context.Context) string {
 }
 
 // eventOf is an event of a round.
-func eventOf(r mrtr.Round, k Kind) Event {
+func eventOf(r listen.Round, k Kind) Event {
 	e := Event{
-		Kind: k, Call: r.Call, Intent: r.Intent, Round: r.Number, Method: r.Method, Name: mrtr.NameInLog(r.Method, r.Name), Era: r.Client.Era,
-		Task: r.Task, Revision: cut(r.Client.Version, maxRevision), Client: clientName(r.Request), Principal: r.Principal,
+		Kind: k, Call: r.Call, Intent: r.Intent, Round: r.Number, Method: r.Method, Name: r.NameInLog(), Era: r.Client.Era,
+		Task: r.Task, Revision: cut(r.Client.Version, maxRevision), Client: clientName(&r), Principal: r.Principal,
 		Trace: readTrace(r.Trace), Came: traceOf(r.Request), Baggage: baggageOf(r.Request), HasEffects: r.HasEffects,
 	}
 	if e.Trace == (Trace{}) && r.Number <= 1 {
@@ -109,24 +110,24 @@ const (
 )
 
 // clientName is the name and version that the client gives itself.
-func clientName(req mcp.Request) string {
-	info := mrtr.ClientInfo(req)
+func clientName(r *listen.Round) string {
+	info := r.ClientInfo()
 	return cut(strings.TrimSpace(cut(info.Name, maxClient)+" "+cut(info.Version, maxClient)), maxClient)
 }
 
 // kinds are those of entries that have an event of their own.
-var kinds = map[mrtr.EntryKind]Kind{
-	mrtr.Refused: AnswerRefused, mrtr.Entered: HandlerEntered, mrtr.Begun: EffectStarted, mrtr.InDoubt: EffectInDoubt,
-	mrtr.Happened: EffectDone, mrtr.Nested: EffectDone, mrtr.Failed: EffectFailed, mrtr.Tried: EffectFailed,
-	mrtr.Undone: EffectUndone, mrtr.Kept: StopFailed, mrtr.Answered: QuestionAnswered,
-	mrtr.Released: FrameReleased, mrtr.GaveUp: CallAbandoned, mrtr.Panicked: CallStopped, mrtr.Hidden: ToolHidden,
+var kinds = map[listen.EntryKind]Kind{
+	listen.Refused: AnswerRefused, listen.Entered: HandlerEntered, listen.Begun: EffectStarted, listen.InDoubt: EffectInDoubt,
+	listen.Happened: EffectDone, listen.Nested: EffectDone, listen.Failed: EffectFailed, listen.Tried: EffectFailed,
+	listen.Undone: EffectUndone, listen.Stands: StopFailed, listen.Answered: QuestionAnswered,
+	listen.Released: FrameReleased, listen.GaveUp: CallAbandoned, listen.Panicked: CallStopped, listen.Hidden: ToolHidden,
 	durable.Claimed: RoundClaimed, durable.TakenOver: RoundTakenOver, durable.Orphaned: RoundOrphaned, durable.Repeated: RoundRepeated,
-	mrtr.Split: CallSplit, durable.Joined: CallJoined, durable.KeyRefused: KeyRefused,
+	listen.Split: CallSplit, durable.Joined: CallJoined, durable.KeyRefused: KeyRefused,
 	durable.Unknown: RoundUnknown, durable.NotRecorded: RoundNotRecorded, durable.Asked: StoreAsked,
 }
 
-// Heard implements [mrtr.Listener].
-func (l *listener) Heard(ctx context.Context, r mrtr.Round, entry mrtr.Entry) {
+// Heard implements [listen.Listener].
+func (l *listener) Heard(ctx context.Context, r listen.Round, entry listen.Entry) {
 	kind, told := kinds[entry.Kind]
 	if !told {
 		return
@@ -162,7 +163,7 @@ func (l *listener) Heard(ctx context.Context, r mrtr.Round, entry mrtr.Entry) {
 }
 
 // effect tells of an effect. One in doubt is told once.
-func (l *listener) effect(ctx context.Context, e *Event, entry mrtr.Entry) {
+func (l *listener) effect(ctx context.Context, e *Event, entry listen.Entry) {
 	e.Effect = entry.Key
 	switch {
 	case e.Kind == EffectFailed && entry.Err == nil && entry.Reason == "skipped":
@@ -190,8 +191,12 @@ func (l *listener) inDoubt(ctx context.Context, e Event) {
 }
 
 // unknown tells of the effects in doubt that an error names.
-func (l *listener) unknown(ctx context.Context, r mrtr.Round, err error) {
-	for _, key := range mrtr.UnknownEffects(err) {
+func (l *listener) unknown(ctx context.Context, r listen.Round, err error) {
+	stopped, is := errors.AsType[*mrtr.Error](err)
+	if !is {
+		return
+	}
+	for _, key := range stopped.Unknown {
 		e := eventOf(r, EffectInDoubt)
 		e.Effect = key
 		l.inDoubt(ctx, e)
@@ -199,33 +204,33 @@ func (l *listener) unknown(ctx context.Context, r mrtr.Round, err error) {
 }
 
 // refusals are the kinds of events of requests that were refused.
-var refusals = map[mrtr.RefusedPart]Kind{
-	mrtr.RefusedState: StateRefused, mrtr.RefusedPrincipal: PrincipalRefused, mrtr.RefusedRequest: RequestRefused, mrtr.RefusedRound: RoundRefused,
+var refusals = map[listen.RefusedPart]Kind{
+	listen.RefusedState: StateRefused, listen.RefusedPrincipal: PrincipalRefused, listen.RefusedRequest: RequestRefused, listen.RefusedRound: RoundRefused,
 }
 
-// Ended implements [mrtr.Listener].
-func (l *listener) Ended(ctx context.Context, r mrtr.Round, o mrtr.Outcome) {
-	if o.Repeated { // the Keeper has told
+// Ended implements [listen.Listener].
+func (l *listener) Ended(ctx context.Context, r listen.Round, end listen.End) {
+	if end.Repeated { // the Keeper has told
 		return
 	}
 	e := eventOf(r, CallCompleted)
 	switch {
-	case o.Refused != "":
-		e.Kind, e.Reason, e.Err = refusals[o.Refused], o.Why, o.Cause
+	case end.Refused != "":
+		e.Kind, e.Reason, e.Err = refusals[end.Refused], end.Why, end.Cause
 		if e.Reason == durable.Forgotten {
 			e.Kind = StateRefused
 		}
-	case o.Err != nil:
-		e.Kind, e.Err = CallStopped, o.Err
-		if mrtr.ReasonOf(o.Err) == mrtr.Diverged {
+	case end.Err != nil:
+		e.Kind, e.Err = CallStopped, end.Err
+		if mrtr.ReasonOf(end.Err) == mrtr.Diverged {
 			e.Reason = "begun with version " + r.Version
 		}
-	case o.Stopped:
+	case end.Stopped:
 		e.Kind, e.Reason = CallStopped, "its handler stopped it"
-	case o.Token != "":
-		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, o.Asks(), len(o.Token)
+	case end.StateBytes > 0:
+		e.Kind, e.Questions, e.StateBytes = QuestionsAsked, end.Asks, end.StateBytes
 	}
-	if own, ok := ctx.Value(roundKey{}).(*round); ok && o.Refused == "" {
+	if own, ok := ctx.Value(roundKey{}).(*round); ok && end.Refused == "" {
 		own.mu.Lock()
 		e.Answers = slices.Clone(own.answers)
 		own.mu.Unlock()
@@ -240,7 +245,7 @@ type tracer struct {
 	observer TraceObserver
 }
 
-// Trace implements [mrtr.Tracer].
+// Trace implements [listen.Tracer].
 func (t *tracer) Trace(ctx context.Context) string {
 	at := t.observer.RoundTrace(ctx)
 	if !isTraceParent(at.Parent) {

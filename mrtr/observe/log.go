@@ -11,6 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -154,7 +155,7 @@ func (o logger) level(e *Event) slog.Level {
 	case StopFailed, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case RoundRefused:
-		if e.Reason == mrtr.ClientLeft {
+		if e.Reason == listen.ClientLeft {
 			return slog.LevelInfo
 		}
 		return slog.LevelWarn

@@ -146,7 +146,7 @@ func (l *list[In, Out]) step(ctx context.Context, at *At[In], i int, walked bool
 // person's consent in every round, and any answer after a deployment. Within one version the
 // choices of a question may change between two rounds.
 func (s *step[In]) mustHold(p *mrtr.Pass) bool {
-	return mrtr.IsYesOrNo(s.typ) || p.Deployed()
+	return isYesOrNo(s.typ) || p.Deployed()
 }
 
 // goBack forgets the steps that were taken because of the answer to step i, those behind the ones
@@ -160,7 +160,7 @@ func (l *list[In, Out]) goBack(at *At[In], i int) bool {
 	var follow []int
 	for j := next; j < len(l.steps); j++ {
 		if s := l.steps[j]; at.values[j].happened && !s.free {
-			if !s.asks || mrtr.IsYesOrNo(l.steps[i].typ) {
+			if !s.asks || isYesOrNo(l.steps[i].typ) {
 				return false
 			}
 			follow = append(follow, j)
@@ -205,7 +205,7 @@ func (a asking[In, T]) make(ctx context.Context, at *At[In]) (mrtr.Question[T], 
 		err = q.Err()
 	}
 	if _, known := q.KnownValue(); err == nil && !known && q.Key() != a.key {
-		err = mrtr.Misuse("step %q asks a question with another key, %q", a.key, q.Key())
+		err = misuse("step %q asks a question with another key, %q", a.key, q.Key())
 	}
 	if err == nil {
 		at.asked[a.key] = q
@@ -229,12 +229,12 @@ func (a asking[In, T]) take(ctx context.Context, at *At[In], v *value) (mrtr.Any
 	}
 	text, err := json.Marshal(known)
 	if err != nil {
-		return nil, mrtr.Misuse("the value of step %q cannot be remembered: %v", a.key, err)
+		return nil, misuse("the value of step %q cannot be remembered: %v", a.key, err)
 	}
 	at.pass.Note(prefix+a.key, text)
 	*v, err = loadNote[T](at.pass, a.key)
 	if err != nil {
-		return nil, mrtr.Misuse("the value of step %q is not a %s: %v", a.key, reflect.TypeFor[T](), err)
+		return nil, misuse("the value of step %q is not a %s: %v", a.key, reflect.TypeFor[T](), err)
 	}
 	return nil, nil
 }

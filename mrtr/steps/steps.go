@@ -21,6 +21,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -93,7 +94,7 @@ func Do[In, Out, T any](b *List[In, Out], key string, f func(ctx context.Context
 	s := &step[In]{key: key, typ: reflect.TypeFor[T](), load: loadDo[T](key)}
 	s.free = len(opts) == 1 && opts[0] != nil && opts[0].AnyAnswers
 	if len(opts) > 1 {
-		s.wrong = mrtr.Misuse("effect %q has %d EffectOptions: put all of them into one", key, len(opts))
+		s.wrong = misuse("effect %q has %d EffectOptions: put all of them into one", key, len(opts))
 	}
 	if f != nil {
 		s.take = func(ctx context.Context, at *At[In], v *value) (mrtr.AnyQuestion, error) {
@@ -119,7 +120,7 @@ type Step[T any] struct {
 // that step's answer.
 func (s Step[T]) Together() Step[T] {
 	if s.together == nil {
-		panic(mrtr.Misuse("step %q asks nothing, and has nothing to ask together with others", s.key))
+		panic(misuse("step %q asks nothing, and has nothing to ask together with others", s.key))
 	}
 	*s.together = true
 	return s
@@ -130,7 +131,7 @@ func (s Step[T]) Together() Step[T] {
 func (s Step[T]) Of(at values) T {
 	v := at.at(s.index, s.key)
 	if !v.happened {
-		panic(mrtr.Misuse("step %q is read before it happened", s.key))
+		panic(misuse("step %q is read before it happened", s.key))
 	}
 	own, _ := v.of.(T) // nil where it was skipped, or T is an interface
 	return own
@@ -156,7 +157,7 @@ type At[In any] struct {
 
 func (at *At[In]) at(i int, key string) value {
 	if i >= len(at.steps) || at.steps[i].key != key {
-		panic(mrtr.Misuse("step %q is not one of this list", key))
+		panic(misuse("step %q is not one of this list", key))
 	}
 	return at.values[i]
 }
@@ -190,7 +191,7 @@ const endKey = "end"
 // work is a [mrtr.UsageError].
 func (b *List[In, Out]) Build() (none mrtr.Style[In, Out], _ error) {
 	if b.end == nil || b.ends != 1 {
-		return none, mrtr.Misuse("steps need exactly one End")
+		return none, misuse("steps need exactly one End")
 	}
 	seen := map[string]bool{}
 	var always []mrtr.AnyQuestion
@@ -205,10 +206,10 @@ func (b *List[In, Out]) Build() (none mrtr.Style[In, Out], _ error) {
 	}
 	for i, u := range b.undos {
 		if !slices.ContainsFunc(b.steps, func(s *step[In]) bool { return s.key == u.Key() && !s.asks }) {
-			return none, mrtr.Misuse("OnStop undoes %q, which is no doing step of the list", u.Key())
+			return none, misuse("OnStop undoes %q, which is no doing step of the list", u.Key())
 		}
 		if slices.ContainsFunc(b.undos[:i], func(other mrtr.Undoing) bool { return other.Key() == u.Key() }) {
-			return none, mrtr.Misuse("key %q stands for two undos: each needs a key of its own", u.Key())
+			return none, misuse("key %q stands for two undos: each needs a key of its own", u.Key())
 		}
 	}
 	l := newList(b)
@@ -224,20 +225,20 @@ func (b *List[In, Out]) check(i int, seen map[string]bool) error {
 	if s.wrong != nil {
 		return s.wrong
 	}
-	if err := mrtr.CheckKey(s.key); err != nil {
+	if err := usage.CheckKey(s.key); err != nil {
 		return err
 	}
 	switch {
 	case s.key == endKey:
-		return mrtr.Misuse("a step cannot have the key %q: that is the End", endKey)
+		return misuse("a step cannot have the key %q: that is the End", endKey)
 	case seen[s.key]:
-		return mrtr.Misuse("key %q stands for two steps: each needs a key of its own", s.key)
+		return misuse("key %q stands for two steps: each needs a key of its own", s.key)
 	case s.take == nil:
-		return mrtr.Misuse("step %q has no function", s.key)
+		return misuse("step %q has no function", s.key)
 	case s.isTogether() && (i == 0 || !b.steps[i-1].asks):
-		return mrtr.Misuse("step %q is asked together with none: put it behind an asking step", s.key)
-	case s.asks && !mrtr.CanAsk(s.typ, s.key):
-		return mrtr.Misuse("step %q: a form cannot ask for a %s", s.key, s.typ)
+		return misuse("step %q is asked together with none: put it behind an asking step", s.key)
+	case s.asks && !canAsk(s.typ, s.key):
+		return misuse("step %q: a form cannot ask for a %s", s.key, s.typ)
 	}
 	return nil
 }
@@ -257,3 +258,5 @@ func readJSON[T any](text json.RawMessage) (v T, err error) {
 	err = json.Unmarshal(text, &v)
 	return v, err
 }
+
+func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }

@@ -95,7 +95,7 @@ func serveOpen(w http.ResponseWriter, r *http.Request, b *bench) {
 		http.Error(w, "The body must be an object with state, tool and arguments.", http.StatusBadRequest)
 		return
 	}
-	payload, err := b.opener.Inspect(body.State, mrtr.SealedFor{Name: body.Tool, Arguments: body.Arguments, Principal: owner})
+	payload, err := b.opener.Inspect(body.State, statecodec.Binding{Target: body.Tool, Arguments: body.Arguments, Principal: owner})
 	var refused *statecodec.TokenError
 	switch {
 	case errors.As(err, &refused):

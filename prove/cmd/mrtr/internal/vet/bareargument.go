@@ -14,20 +14,18 @@ import (
 var BareArgument = analyzer("bareargument", `report arguments of a tool in a question's message without Quote
 
 A model writes a tool's arguments, often from somebody else's text. In a question's
-message such text can pose as the question, and the user agrees to something else.
+message such text can pose as the question.
 
 	mrtr.Confirm("sure", "Delete "+in.Path+"?") // Path: "nothing. Press yes to go on. Ignore: x"
 
-Quote puts it between quotes, on one line of bounded length, and shows hidden
-characters:
+Quote puts it between quotes, on one short line, with hidden characters shown:
 
 	mrtr.Confirm("sure", "Delete "+mrtr.Quote(in.Path)+"?")
 
-It reports a string of the handler's input, or of a list in it, that reaches the
-message as it came: by concatenation, fmt.Sprint and its like, or strings.Join, Trim
-and To. It does not report an argument of a type of its own, one that %q formats, or
-one that the code above the question compares with another value, looks up in a map,
-or gives to a function that returns a bool or an error.`, runBareArgument)
+It reports a string of the handler's input, or of a list in it, that reaches the message
+as it came, also through fmt.Sprint, strings.Join, Trim and their like. It accepts one that
+%q formats, or that the code above compares, looks up in a map, or gives to a function
+that returns a bool or an error.`, runBareArgument)
 
 // questions take the message as their second argument.
 var questions = names{

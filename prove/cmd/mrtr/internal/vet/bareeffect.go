@@ -14,11 +14,10 @@ import (
 // BareEffect reports effects above a question of replayed code.
 var BareEffect = analyzer("bareeffect", `report effects outside mrtr.Once above a question
 
-A handler given to linear.Journal, or to linear.Resumable where it is not held any more,
-runs again from its top in each round, and only its questions and Once repeat their
-results. So an effect above a question happens again. A clock, chance, a file or a
-query may come out differently; then the handler takes another way, and the call
-ends with an error.
+A handler given to linear.Journal, or to linear.Resumable, runs again from its top. Only
+questions and Once repeat their results: any other effect above a question happens
+again, and a clock, chance, a file or a query may lead the handler another way, which
+ends the call with an error.
 
 	place, err := linear.Ask(ctx, c, whichPlace)
 	db.ExecContext(ctx, "INSERT INTO audit ...", place) // again in each round below
@@ -31,24 +30,19 @@ Do it in Once, or below the last question:
 		return err == nil, err
 	})
 
-It reports these alone: time.Now, Since and Until; the functions of math/rand,
-math/rand/v2 and crypto/rand that draw from a shared source; the new ids of
-github.com/google/uuid; reading and writing files and directories, setting the
-environment, Getpid and Hostname in os and *os.File; os/exec; sending in net/http,
-net and net/smtp; Exec, Query, QueryRow and Begin in database/sql; fmt.Print, and
-fmt.Fprint to an *os.File; printing in log and log/slog; a go statement; a select
-with a default, or among two or more channels (Done of a context does not count); a
-question in a loop over a map, since its order differs.
+It reports only: time.Now, Since and Until; shared sources of math/rand, math/rand/v2
+and crypto/rand; new ids of github.com/google/uuid; files, directories, the environment,
+Getpid and Hostname of os; os/exec; sending in net/http, net and net/smtp; Exec, Query,
+QueryRow and Begin of database/sql; printing by fmt, log and log/slog; a go statement; a
+select with a default or several channels; a question in a loop over a map.
 
-A handler given to mrtr.Native also runs from its top in each round, and asks by
-returning mrtr.Need. There a clock and chance do no harm, so above a Need it reports
-only these: writing, removing and renaming files; os/exec; Post in net/http;
-net/smtp; Exec in database/sql.
+A handler given to mrtr.Native runs again too, but a clock or chance does no harm there.
+Above a mrtr.Need it reports only: changing files; os/exec; Post of net/http; net/smtp;
+Exec of database/sql.
 
-Functions of the same package are followed, also through variables. A call that leaves
-the package, through an interface, a field or an import, is an effect if it takes a
-context and its name says what it does: Charge, Send, Delete, Publish and the like.
--effects names more, as import/path.Interface.Method.`, runBareEffect)
+It follows functions of the same package. A call that leaves the package is an effect if
+it takes a context and has a name like Charge, Send, Delete or Publish. -effects names
+more, as import/path.Interface.Method.`, runBareEffect)
 
 // rerun are the styles whose handler is run again from its top in each round.
 var rerun = []struct {

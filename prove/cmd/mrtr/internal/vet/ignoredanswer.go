@@ -7,14 +7,12 @@ import (
 // IgnoredAnswer reports answers that are used although there may be none.
 var IgnoredAnswer = analyzer("ignoredanswer", `report an error of linear.Ask, or an ok of mrtr.Answer, that nobody looks at
 
-linear.Ask and linear.AskAll return an error if nobody was asked: the question is wrong,
-or asked where the handler cannot stop. A handler that goes on takes a zero value
-for the answer.
+linear.Ask and linear.AskAll return an error if nobody was asked. A handler that goes
+on takes a zero value for the answer.
 
 	sure, _ := linear.Ask(ctx, c, mrtr.Confirm("sure", ""))
 
-mrtr.Answer says whether there is an answer. In the first round of mrtr.Native there
-is none:
+mrtr.Answer says whether there is an answer. In the first round there is none:
 
 	place, _ := mrtr.Answer(c, whichPlace) // "" in the first round
 

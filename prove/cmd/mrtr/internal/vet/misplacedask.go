@@ -9,23 +9,19 @@ import (
 // MisplacedAsk reports questions that are asked where the handler cannot stop.
 var MisplacedAsk = analyzer("misplacedask", `report linear.Ask and linear.AskAll on a goroutine, or inside mrtr.Once
 
-A question parks the handler's goroutine, or ends it and runs it again in the next
-round. Only the handler's own goroutine can stop like that. On any other, Ask and
-AskAll ask nothing and return an error.
+A question stops the handler, so it needs the handler's own goroutine. On any other,
+and in mrtr.Once, Ask and AskAll ask nothing and return an error.
 
 	g.Go(func() error { units, err = linear.Ask(ctx, c, whichUnits); return err })
 	g.Go(func() error { place, err = linear.Ask(ctx, c, whichPlace); return err })
 
-Ask on the handler's goroutine. For several questions in one round, use AskAll:
+For several questions in one round, use AskAll on the handler's goroutine:
 
 	if err := linear.AskAll(ctx, c, whichUnits, whichPlace); err != nil { ... }
 	units, _ := mrtr.Answer(c, whichUnits)
 
-It knows the goroutines of a go statement, (*errgroup.Group).Go and TryGo,
-(*sync.WaitGroup).Go, time.AfterFunc and context.AfterFunc.
-
-The function given to mrtr.Once can't stop either, so Ask returns an error there
-too: ask above it.`, runMisplacedAsk)
+It knows the goroutines of a go statement, errgroup, (*sync.WaitGroup).Go and the
+AfterFunc of time and context.`, runMisplacedAsk)
 
 // asks stop their handler until there is an answer.
 var asks = names{linearPath + ".Ask", linearPath + ".AskAll"}

@@ -7,16 +7,15 @@ import (
 // SameKey reports keys that stand for two things.
 var SameKey = analyzer("samekey", `report one key for two questions, or for two effects, of one handler
 
-A call remembers its answers and effects by their keys. If a handler reaches two
-questions or two effects under one key in one entry, the call ends with a
+A call remembers answers and effects by their keys. Two under one key end it with a
 mrtr.UsageError at the second.
 
 	seat := mrtr.Choose("which", "Which seat?", seats...)
 	meal := mrtr.Choose("which", "Which meal?", meals...)
 	err := linear.AskAll(ctx, c, seat, meal)
 
-Give each a key of its own. It reports constant keys in one function, if control goes
-from one to the other; for questions, only if their messages are constant and differ.`, runSameKey)
+Give each a key of its own. It reports constant keys in one function if control goes from
+one to the other, and of questions only those whose constant messages differ.`, runSameKey)
 
 // askers take questions.
 var askers = names{linearPath + ".Ask", linearPath + ".AskAll", mrtrPath + ".Answer", mrtrPath + ".Need"}

@@ -13,10 +13,9 @@ import (
 // requests reach.
 var SessionAsk = analyzer("sessionask", `report questions over the session in handlers that modern requests reach
 
-Since revision 2026-07-28 a server cannot call back into its client. On a modern
-session (*mcp.ServerSession).Elicit, CreateMessage, CreateMessageWithTools and
-ListRoots return an error, and so do (mrtr.Question).AskOver and sse.Ask: the tool
-fails for every client that is up to date.
+On a session of revision 2026-07-28, Elicit, CreateMessage, CreateMessageWithTools
+and ListRoots of *mcp.ServerSession return an error. So do (mrtr.Question).AskOver
+and sse.Ask. The tool fails for every client that is up to date.
 
 	answer, err := req.Session.Elicit(ctx, question) // an error for modern clients
 
@@ -25,15 +24,11 @@ Return the question instead, or use linear.Ask, which serves both:
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": question}}, nil, nil
 
 To ask legacy clients over their session, look at the revision first:
-era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version.
+era.Of(req) != era.Legacy, (*mrtr.Call).Modern, or the protocol version. Any such
+condition counts as the check, and the legacy style of mrtr.ByVersion needs none.
 
-A handler is a function given to mcp.AddTool or to a server's AddTool, AddPrompt,
-AddResource or AddResourceTemplate, directly or through sse.Bridge, or to
-mrtr.Native, Coroutine, Journal, Resumable or Given1 and its like. The legacy style
-of mrtr.ByVersion is exempt. A condition on the revision counts as the check. So does
-one on what another package's function returns for the request or the session. A
-session stored in an interface is found if the same package stored it. Before
-go-sdk v1.7.0, which brought revision 2026-07-28, nothing is reported.`, runSessionAsk)
+It judges what is registered as a tool, prompt or resource, or given to a style of
+mrtr, if the module's go-sdk is v1.7.0 or later.`, runSessionAsk)
 
 // sessionAsks call back into the client.
 var sessionAsks = names{

@@ -12,14 +12,13 @@ import (
 // nothing else.
 var UncheckedAnswer = analyzer("uncheckedanswer", `report type assertions on a client's answers that can panic
 
-A client may send anything under a key: nothing, a result of another kind, a
-decline (whose content is nil) or content of another type. A type assertion
-without its second value panics on all of these. go-sdk does not recover, so one
-such answer ends the process and every call in it.
+A client may send anything under a key: nothing, another kind of result, a decline
+(whose content is nil) or content of another type. An assertion without its second
+value panics on all of these. go-sdk does not recover, so the process ends.
 
 	name := req.Params.InputResponses["name"].(*mcp.ElicitResult).Content["name"].(string)
 
-Check each step, and ask again for a missing answer:
+Check each step, or read the answer with linear.Ask or mrtr.Answer:
 
 	answer, ok := req.Params.InputResponses["name"].(*mcp.ElicitResult)
 	if !ok || answer.Action != "accept" {
@@ -27,12 +26,8 @@ Check each step, and ask again for a missing answer:
 	}
 	name, ok := answer.Content["name"].(string)
 
-Or read it with linear.Ask or mrtr.Answer, which cannot panic.
-
-It also reports a pointer that is used without a comparison with nil after its
-check was dropped (r, _ := ...). It does not report an answer to mrtr.ElicitRaw:
-mrtr has judged that by its form, and a panic of the handler ends only its own
-call. An answer to mrtr.Sample has no form.`, runUncheckedAnswer)
+It also reports a pointer that is used after its check was dropped (r, _ := ...).
+Answers to mrtr.ElicitRaw are exempt, because mrtr has judged them.`, runUncheckedAnswer)
 
 func runUncheckedAnswer(p *program, r *reporter) {
 	for _, assert := range each[*ssa.TypeAssert](p) {

@@ -11,25 +11,21 @@ import (
 // UnsealedState reports a RequestState that a client could have written.
 var UnsealedState = analyzer("unsealedstate", `report a RequestState that is trusted or written without a seal
 
-The client keeps the state between two rounds, and may send back anything: a
-later step than it has reached, somebody else's order, a price of its own.
+The client keeps the state between two rounds, and may send back anything: a later
+step, somebody else's order, a price of its own.
 
 	json.Unmarshal([]byte(req.Params.RequestState), &order) // the client's order
 	if req.Params.RequestState == "paid" { ... }            // says the client
 
-Seal the state as it goes out, and open it as it comes back, bound to the request
-and the user:
+Seal the state, bound to the request and the user, and open it as it comes back:
 
 	payload, err := codec.Open(binding, req.Params.RequestState)
 
-mrtr does both for you: keep values in mrtr.Once or the answers. statecodec is the
-codec alone.
+statecodec is the codec alone. With mrtr, keep values in mrtr.Once or the answers.
 
-It reports a state that is decoded, parsed, compared with a constant or written
-into a result's text as it came, and one that is made of plain answers, arguments
-and numbers alone, formatted or encoded. A state passed to any other function
-counts as checked. A state returned by any other function counts as sealed. A constant
-that nothing reads is harmless.`, runUnsealedState)
+It reports a state that is decoded, parsed, compared or written into a result as it
+came, and one made of plain values. A state that any other function takes or returns
+counts as checked or sealed.`, runUnsealedState)
 
 func runUnsealedState(p *program, r *reporter) {
 	s := states{program: p, reads: map[*ssa.Function][]read{}}
