@@ -33,11 +33,10 @@ type bench struct {
 	sockets   atomic.Int32 // that are open: the visitor is there
 }
 
-func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
+func newBench(id string, closing *sync.WaitGroup) (_ *bench, err error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
-	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20}), closing: closing}
-	var err error
-	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(mortal{b.rounds, new(atomic.Bool)}, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
+	b := &bench{id: id, events: &events{}, instances: map[string]*instance{}, rounds: store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20}), closing: closing}
+	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(mortal{b.rounds, b.rounds, context.Background()}, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
 	}
 	for _, name := range instanceNames {
@@ -49,31 +48,25 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 // mortal is a memory store in the hands of an instance, which it outlives: they are killed and
 // started inside one process. Nothing that is dead writes.
 type mortal struct {
-	*store.Memory
-	dead *atomic.Bool
+	store.Store
+	store.Watcher
+	life context.Context
 }
 
 func (mortal) Scope() store.Scope { return store.Machine }
 
 func (m mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if m.dead.Load() {
+	if m.life.Err() != nil {
 		return 0, store.ErrForgotten
 	}
-	return m.Memory.Create(ctx, key, value, ttl)
+	return m.Store.Create(ctx, key, value, ttl)
 }
 
 func (m mortal) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if m.dead.Load() {
+	if m.life.Err() != nil {
 		return 0, store.ErrForgotten
 	}
-	return m.Memory.Update(ctx, key, at, value, ttl)
-}
-
-func (m mortal) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
-	if m.dead.Load() {
-		return 0, store.ErrForgotten
-	}
-	return m.Memory.Schedule(ctx, key, at, value, ttl, due)
+	return m.Store.Update(ctx, key, at, value, ttl)
 }
 
 func (b *bench) close() {
@@ -145,10 +138,8 @@ func (s *benches) add() (*bench, error) {
 func (s *benches) find(id string) *bench {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.open {
-		if b.id == id {
-			return b
-		}
+	if i := slices.IndexFunc(s.open, func(b *bench) bool { return b.id == id }); i >= 0 {
+		return s.open[i]
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -9,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,8 +63,8 @@ type stand struct {
 	tasks  *tasks.Manager
 	server *mcp.Server
 	ws     *wstransport.Handler
-	silent atomic.Bool // since it was killed
-	wires  wires
+	life   context.Context // until it is killed
+	die    context.CancelFunc
 }
 
 // stand returns the runtime for these settings, nil on a killed instance.
@@ -84,8 +84,9 @@ func (i *instance) stand(s settings) (*stand, error) {
 	return made, err
 }
 
-func (i *instance) newStand(s settings) (*stand, error) {
+func (i *instance) newStand(s settings) (_ *stand, err error) {
 	st := &stand{}
+	st.life, st.die = context.WithCancel(context.Background())
 	life := &statecodec.Options{Keys: i.keys}
 	if s.other {
 		life.Keys = []statecodec.Key{statecodec.GenerateKey()}
@@ -93,28 +94,29 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if s.short {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
-	watch := &watcher{instance: i.name, to: i.bench.events, silent: &st.silent}
+	watch := &watcher{instance: i.name, to: i.bench.events, life: st.life}
 	o := &mrtr.Options{State: life, Listener: observe.With(watch), Principal: principal}
 	if s.store {
-		o.Durable = durable.In(mortal{i.bench.rounds, &st.silent}, &durable.Options{Lease: lease})
+		o.Durable = durable.In(mortal{i.bench.rounds, i.bench.rounds, st.life}, &durable.Options{Lease: lease})
 	}
-	var err error
 	if st.rt, err = mrtr.New(o); err != nil {
 		return nil, err
 	}
-	card := &options.Card{Out: watch.charged}
+	card := &options.Card{Out: func(line string) { watch.did("charge", line) }}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
 		made := o.New
-		if s.next {
-			made = rewritten(o)
+		if s.next { // in steps, or in guards where it was in steps
+			if made = options.Steps; strings.HasPrefix(o.Name, "steps") {
+				made = options.Native
+			}
 		}
 		mrtr.AddTool(st.server, weather.Tool(o), made(st.rt, card))
 	}
 	st.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if rendezvous.TaskRoundOf(ctx) != nil {
-				ctx = weather.WithWork(ctx, watch.works)
+				ctx = context.WithValue(ctx, weather.Work{}, watch.works)
 			}
 			return next(ctx, method, req)
 		}
@@ -129,14 +131,6 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	return st, err
 }
 
-// rewritten is another version of a tool: in steps, or in guards where it was in steps.
-func rewritten(o options.Option) options.New {
-	if strings.HasPrefix(o.Name, "steps") {
-		return options.Native
-	}
-	return options.Steps
-}
-
 // kill cuts the instance's sockets as a crash would, without a close code, and
 // closes its runtimes: the handlers they held are gone, and write nothing more.
 func (i *instance) kill() {
@@ -146,8 +140,7 @@ func (i *instance) kill() {
 	i.stands = map[settings]*stand{}
 	i.mu.Unlock()
 	for _, st := range stands {
-		st.silent.Store(true)
-		st.wires.cut()
+		st.die()
 		i.bench.closing.Go(func() {
 			_ = st.tasks.Close()
 			_ = st.rt.Close()
@@ -190,19 +183,19 @@ func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	}
 	i.bench.sockets.Add(1)
 	defer i.bench.sockets.Add(-1)
-	tapped := &tappedWriter{ResponseWriter: w, wires: &st.wires}
-	defer st.wires.forget(tapped)
-	st.ws.ServeHTTP(tapped, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+	life, closed := context.WithCancel(st.life)
+	defer closed()
+	st.ws.ServeHTTP(mortalWriter{w, life}, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 }
 
 func settingsOf(q url.Values) (s settings, user string, ok bool) {
-	user = q.Get("user")
-	if user == "" {
-		user = owner
+	user = cmp.Or(q.Get("user"), owner)
+	ok = len(user) <= 40
+	is := func(name, value string) bool {
+		ok = ok && (q.Get(name) == "" || q.Get(name) == value)
+		return q.Get(name) == value
 	}
-	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short", other: q.Get("key") == "other", next: q.Get("version") == "next"}
-	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "") && (s.other || q.Get("key") == "") && (s.next || q.Get("version") == "")
-	return s, user, known && len(user) <= 40
+	return settings{is("store", "on"), is("life", "short"), is("key", "other"), is("version", "next")}, user, ok
 }
 
 // userKey holds the name that a socket was opened with.
@@ -215,54 +208,18 @@ func principal(ctx context.Context, _ mcp.Request) (string, error) {
 	return user, nil
 }
 
-// wires are the network connections under a stand's sockets.
-type wires struct {
-	mu   sync.Mutex
-	open map[*tappedWriter]net.Conn
-	gone bool
-}
-
-// cut closes them all. Nothing is said to the peers first, as nothing is when a
-// process dies.
-func (s *wires) cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gone = true
-	for _, conn := range s.open {
-		_ = conn.Close()
-	}
-}
-
-func (s *wires) add(w *tappedWriter, conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
-		_ = conn.Close()
-		return
-	}
-	if s.open == nil {
-		s.open = map[*tappedWriter]net.Conn{}
-	}
-	s.open[w] = conn
-}
-
-func (s *wires) forget(w *tappedWriter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, w)
-}
-
-// tappedWriter notes the connection that a WebSocket takes over.
-type tappedWriter struct {
+// mortalWriter cuts the connection that a WebSocket takes over when its instance dies. Nothing
+// is said to the peer first, as nothing is when a process dies.
+type mortalWriter struct {
 	http.ResponseWriter
-	wires *wires
+	life context.Context
 }
 
 // Hijack implements [http.Hijacker].
-func (w *tappedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w mortalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
-		w.wires.add(w, conn)
+		context.AfterFunc(w.life, func() { _ = conn.Close() })
 	}
 	return conn, rw, err
 }

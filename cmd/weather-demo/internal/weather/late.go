@@ -24,16 +24,11 @@ var Late = []options.Option{
 // atOnce makes a call of theirs a task, for a client that takes tasks.
 var atOnce = mrtr.TaskPolicy{AtOnce: true}
 
-// workKey holds what takes the time of a report.
-type workKey struct{}
-
-// WithWork has the reports that are made in ctx take the time of f.
-func WithWork(ctx context.Context, f func(context.Context)) context.Context {
-	return context.WithValue(ctx, workKey{}, f)
-}
+// Work is the key of a function in a context, which takes the time of the reports made in it.
+type Work struct{}
 
 func work(ctx context.Context) {
-	if f, ok := ctx.Value(workKey{}).(func(context.Context)); ok {
+	if f, ok := ctx.Value(Work{}).(func(context.Context)); ok {
 		f(ctx)
 	}
 }
