@@ -50,7 +50,11 @@ async function run(name, options, f) {
   v.page.setDefaultTimeout(60_000);
   try {
     data = (await f(v.page, broken)) ?? null;
-    same(v.complaints.filter((c) => !broken || !/net::ERR_|WebSocket connection to|Failed to load resource/.test(c)), [], "the console");
+    same(
+      v.complaints.filter((c) => !broken || !/net::ERR_|WebSocket connection to|Failed to load resource/.test(c)),
+      [],
+      "the console",
+    );
   } catch (e) {
     error = e.message;
   }
@@ -73,13 +77,14 @@ async function playTo(page, setting, answer = "Answer") {
 }
 
 // readWaiting reads the caption under a question.
-const readWaiting = (page, of) => eventually(async () => {
-  const caption = page.locator(".caption");
-  const seen = await caption.evaluate(seenOf);
-  const says = await caption.textContent();
-  must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
-  readCaption(says, seen, "a question");
-});
+const readWaiting = (page, of) =>
+  eventually(async () => {
+    const caption = page.locator(".caption");
+    const seen = await caption.evaluate(seenOf);
+    const says = await caption.textContent();
+    must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
+    readCaption(says, seen, "a question");
+  });
 
 // done reads the end of a call, with its caption.
 async function done(page, where) {
@@ -90,7 +95,8 @@ async function done(page, where) {
 
 // Those whose charge can be moved into their last round.
 const movable = ["once", "steps", "coroutine", "journal", "resumable"];
-for (const style of movable.filter((s) => s !== "resumable")) { // which is a switch of coroutine
+for (const style of movable.filter((s) => s !== "resumable")) {
+  // which is a switch of coroutine
   for (const legacy of [false, true]) {
     check(`charges late/${style}/${legacy ? "legacy" : "modern"}`, {}, async (page) => {
       await playTo(page, { style, legacy, place: "Springfield", late: true });
@@ -119,7 +125,10 @@ for (const style of styles) {
   }
 }
 
-for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]) {
+for (const [answer, kind] of [
+  ["Decline", "declined"],
+  ["Dismiss", "cancelled"],
+]) {
   check(`no/${kind}`, {}, async (page) => {
     await playTo(page, { style: "native" }, answer);
     const r = await done(page, kind);
@@ -160,7 +169,15 @@ check("opened", {}, async (page) => {
   await page.getByText("The server cannot open it: forged_or_transplanted.").waitFor();
 });
 
-const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["given", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
+const surviving = [
+  ["native", {}],
+  ["once", {}],
+  ["steps", {}],
+  ["journal", {}],
+  ["given", {}],
+  ["coroutine", { resumes: true }],
+  ["coroutine", {}],
+];
 for (const [style, extra] of surviving) {
   check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
     await playTo(page, { style, ...extra }, null);
@@ -184,8 +201,17 @@ for (const [style, extra] of surviving) {
 }
 
 // A task, and what becomes of it when its instance is killed while it works.
-for (const [style, end] of [["once", "The result"], ["steps", "An error result, which the model can read"], ["coroutine", "An error result, which the model can read"], ["journal", "The result"]]) {
-  for (const [store, kill] of [[true, true], [false, true], [style === "once", false]]) {
+for (const [style, end] of [
+  ["once", "The result"],
+  ["steps", "An error result, which the model can read"],
+  ["coroutine", "An error result, which the model can read"],
+  ["journal", "The result"],
+]) {
+  for (const [store, kill] of [
+    [true, true],
+    [false, true],
+    [style === "once", false],
+  ]) {
     check(`task/${style}${store ? " with a store" : ""}${kill ? ", killed at work" : ""}`, {}, async (page) => {
       const says = async (of, where) => {
         const caption = page.locator(".caption", { hasText: of });
@@ -212,7 +238,8 @@ for (const [style, end] of [["once", "The result"], ["steps", "An error result, 
       const r = await done(page, `a task in ${style}`);
       same([r.kind, r.charges], [kill && !store ? "Error −32602" : end === "The result" || !kill ? "The result" : end, 1], "the end");
       const sent = await page.locator(".msg b").allTextContents();
-      for (const title of ["task, working", "tasks/get ", "input_required", "tasks/update ", "acknowledged"]) must(sent.includes(title), `the wire lacks ${title}: ${sent}`);
+      for (const title of ["task, working", "tasks/get ", "input_required", "tasks/update ", "acknowledged"])
+        must(sent.includes(title), `the wire lacks ${title}: ${sent}`);
     });
   }
 }
@@ -250,7 +277,10 @@ check("tour", {}, async (page) => {
   await choose(page, { style: "steps" });
   await step.waitFor({ state: "detached" });
   await own.waitFor({ state: "detached" });
-  for (const [title, starts] of [["Change one byte", /^Press Call\. Change one byte/], ["Once cures it", /^The same line, in Once\./]]) {
+  for (const [title, starts] of [
+    ["Change one byte", /^Press Call\. Change one byte/],
+    ["Once cures it", /^The same line, in Once\./],
+  ]) {
     await page.getByRole("navigation", { name: "The tour" }).getByRole("link", { name: title }).click();
     await page.locator(".caption", { hasText: starts }).waitFor();
     same(await step.textContent().then((t) => t.slice(1)), title, "the step");
@@ -304,7 +334,11 @@ async function sendAgain(page) {
 }
 
 // The library's promise, by hand: a response is lost, and the request is sent again.
-for (const [store, late, charges] of [[false, true, 2], [true, true, 1], [false, false, 1]]) {
+for (const [store, late, charges] of [
+  [false, true, 2],
+  [true, true, 1],
+  [false, false, 1],
+]) {
   check(`lost/response${late ? " to a charge" : ""}, ${store ? "with" : "without"} a store`, {}, async (page) => {
     await page.locator("details summary").click();
     if (store) await page.getByLabel("with a store").check({ force: true });
@@ -379,7 +413,20 @@ check("requests at once", {}, async (page) => {
 
 // The table of "Every style", for each attack: the verdict and the charges.
 const early = {
-  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "given 1 → 2", "resumable 1", "await 2 → 3", "naive 2 → 3"],
+  resend: [
+    "native 1 → 2",
+    "sse_shim 1 → 2",
+    "version_branch 1 → 2",
+    "two_handlers 1 → 2",
+    "once 1",
+    "steps 1",
+    "coroutine handler gone",
+    "journal 1",
+    "given 1 → 2",
+    "resumable 1",
+    "await 2 → 3",
+    "naive 2 → 3",
+  ],
   both: ["native 0 → 2", "steps 1", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
   replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
   tamper: ["native refused", "once refused", "coroutine refused", "naive refused"],
@@ -446,7 +493,18 @@ check("attacks", { hash: "attack" }, async (page) => {
 // handler, whichever comes first.
 const remembered = {
   ...early,
-  resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "given stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
+  resend: [
+    "native stored result 1",
+    "sse_shim stored result 1",
+    "once stored result 1",
+    "steps stored result 1",
+    "coroutine stored result 1",
+    "journal stored result 1",
+    "given stored result 1",
+    "resumable stored result 1",
+    "await stored result 2",
+    "naive stored result 2",
+  ],
   both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine 1", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
   other: ["native completes", "once completes", "journal completes", "resumable completes", "coroutine handler gone"],
@@ -464,19 +522,28 @@ const moved = (verdicts, changed) => ({
   ...verdicts,
   ...Object.fromEntries(Object.entries(changed).map(([id, rows]) => [id, [...verdicts[id].filter((row) => !movable.includes(row.split(" ")[0])), ...rows]])),
 });
-check("late attacks", { hash: "attack" }, (page) => requireEvery(page, moved(early, {
-  resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
-  both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
-  replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
-})));
+check("late attacks", { hash: "attack" }, (page) =>
+  requireEvery(
+    page,
+    moved(early, {
+      resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+      both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
+      replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+    }),
+  ),
+);
 
 check("late attacks with a store", { hash: "attack" }, async (page) => {
   await page.getByLabel("with a store").check({ force: true });
-  return requireEvery(page, moved(remembered, {
-    resend: movable.map((s) => `${s} stored result 1`),
-    both: doubled.map((s) => `${s} 0 → 1`),
-    replay: movable.map((s) => `${s} refused 1`),
-  }), { store: true });
+  return requireEvery(
+    page,
+    moved(remembered, {
+      resend: movable.map((s) => `${s} stored result 1`),
+      both: doubled.map((s) => `${s} 0 → 1`),
+      replay: movable.map((s) => `${s} refused 1`),
+    }),
+    { store: true },
+  );
 });
 
 // No label cuts what the client is told, on a phone too.
@@ -552,7 +619,14 @@ check("typed text stays text", {}, async (page) => {
         age: { type: "integer", minimum: 1, default: 42 },
         share: { type: "number", default: 0.5 },
         sure: { type: "boolean", default: true },
-        one: { type: "string", oneOf: [{ const: "a", title: "A" }, { const: "b", title: "B" }], default: "b" },
+        one: {
+          type: "string",
+          oneOf: [
+            { const: "a", title: "A" },
+            { const: "b", title: "B" },
+          ],
+          default: "b",
+        },
         many: { type: "string", enum: ["1", "2", "3", "4", "5", "6", "7"], default: "7" },
         some: { type: "array", items: { type: "string", enum: ["x", "y", "z"] }, default: ["x", "z"] },
         empty: { type: "string" },
@@ -568,11 +642,27 @@ check("typed text stays text", {}, async (page) => {
     form.remove();
     return { types, content, images, broken: window.broken ?? null, unknown: fieldsOf({ properties: { deep: { type: "object" } } }) };
   });
-  same(got, {
-    types: "text email date number number checkbox radio radio select-one checkbox checkbox checkbox text",
-    content: { name: '<img src=x onerror="window.broken=1">', mail: "a@b.example", when: "2026-07-28", age: 42, share: 0.5, sure: true, one: "b", many: "7", some: ["x", "z"] },
-    images: 0, broken: null, unknown: null,
-  }, "the form");
+  same(
+    got,
+    {
+      types: "text email date number number checkbox radio radio select-one checkbox checkbox checkbox text",
+      content: {
+        name: '<img src=x onerror="window.broken=1">',
+        mail: "a@b.example",
+        when: "2026-07-28",
+        age: 42,
+        share: 0.5,
+        sure: true,
+        one: "b",
+        many: "7",
+        some: ["x", "z"],
+      },
+      images: 0,
+      broken: null,
+      unknown: null,
+    },
+    "the form",
+  );
 });
 
 const expect = { must, same, eventually };

@@ -6,9 +6,9 @@ import { changeOneByte } from "./bench.js";
 import { Call } from "./call.js";
 import { ConnectionLost } from "./client.js";
 import { button, h, radios } from "./dom.js";
-import { envelope } from "./envelope.js";
 import { about, contentOf, fieldsOf, inputsFor } from "./form.js";
 import { Stage } from "./stage.js";
+import { inHand } from "./state.js";
 import { Story, textOf } from "./story.js";
 import * as words from "./words.js";
 
@@ -32,10 +32,26 @@ const KEPT = "call";
 const PATIENCE = 8000;
 
 export class Play {
+	cut = false;
+	slow = false;
+	changed = false;
+	lose = false;
+	/** @type {string} */
+	to;
+	/** @type {any} */
+	question;
+	/** @type {(action: string, content?: any) => void} */
+	answer;
+	/** @type {(error: Error) => void} */
+	giveUp;
+	/** @type {() => void} */
+	sendAgain;
+
 	constructor(app) {
 		this.app = app;
 		this.stage = new Stage((now) => app.draw(now));
 		this.kept = JSON.parse(sessionStorage.getItem(KEPT));
+		/** @type {{ style: string, place: string, era: import("./story.js").Era, resumes: boolean, late: boolean, store: boolean }} */
 		this.choice = { style: "native", place: "Lisbon", era: "modern", resumes: false, late: false, store: false };
 		// Of the tour.
 		this.step = 0;
@@ -137,7 +153,10 @@ export class Play {
 					if (lose) return [params, { lose }];
 					if (!this.changed || !params.requestState) return [params, {}];
 					story.facts.changed = true;
-					return [{ ...params, requestState: changeOneByte(params.requestState) }, { warning: "one byte of the state is changed", changed: true }];
+					return [
+						{ ...params, requestState: changeOneByte(params.requestState) },
+						{ warning: "one byte of the state is changed", changed: true },
+					];
 				},
 			});
 			if (this.current === call) this.#enter("ended", words.ended(story) + this.#reached(story));
@@ -158,14 +177,16 @@ export class Play {
 		this.#enter("unanswered", words.unanswered);
 		if (story.items.at(-1).kind !== "rule") story.cut();
 		await this.stage.advance();
-		return new Promise((resolve) => {
-			this.sendAgain = () => {
-				story.facts.resent = true;
-				this.to = call.bench.killed.has(this.to) ? words.other(this.to) : this.to;
-				this.#enter("calling", "The request is on its way, once more.");
-				resolve();
-			};
-		});
+		return /** @type {Promise<void>} */ (
+			new Promise((resolve) => {
+				this.sendAgain = () => {
+					story.facts.resent = true;
+					this.to = call.bench.killed.has(this.to) ? words.other(this.to) : this.to;
+					this.#enter("calling", "The request is on its way, once more.");
+					resolve();
+				};
+			})
+		);
 	}
 
 	#ask(call, question) {
@@ -234,7 +255,13 @@ export class Play {
 		const { goal, todo } = words.tour[this.step] ?? {};
 		const left = at && !stage.story.facts[goal] && todo;
 		return [
-			h("section.client-land", { key: "client", tabindex: -1, "aria-label": "Your client" }, h("p.land-title", "Your client"), phase !== "setup" && this.#summary(), this.#panels[phases[phase].panel]()),
+			h(
+				"section.client-land",
+				{ key: "client", tabindex: -1, "aria-label": "Your client" },
+				h("p.land-title", "Your client"),
+				phase !== "setup" && this.#summary(),
+				this.#panels[phases[phase].panel](),
+			),
 			stage.wire(width, { killable, kill: (i) => this.#kill(i), todo: left }),
 			stage.server(),
 		];
@@ -243,8 +270,13 @@ export class Play {
 	#panels = { setup: () => this.#setup(), calling: () => this.#calling(), form: () => this.#form(), result: () => this.#result() };
 
 	#calling() {
-		return [h("p.lesson", { key: "with" }, `The ${this.choice.era === "task" ? "task" : "request"} is with the server.`),
-			this.slow && [h("p.lesson", { key: "slow" }, "No response has come. It may still come, or be lost."), button("Stop waiting", () => this.current.abandon(), { key: "stop" })]];
+		return [
+			h("p.lesson", { key: "with" }, `The ${this.choice.era === "task" ? "task" : "request"} is with the server.`),
+			this.slow && [
+				h("p.lesson", { key: "slow" }, "No response has come. It may still come, or be lost."),
+				button("Stop waiting", () => this.current.abandon(), { key: "stop" }),
+			],
+		];
 	}
 
 	#setup() {
@@ -256,17 +288,54 @@ export class Play {
 			e.preventDefault();
 			this.call();
 		};
-		return h("form.setup", { key: "setup", onsubmit: send },
-			radios("pills", "Weather in", "place", Object.keys(places).map((p) => [p, p]), choice.place, (place) => this.choose({ place })),
+		return h(
+			"form.setup",
+			{ key: "setup", onsubmit: send },
+			radios(
+				"pills",
+				"Weather in",
+				"place",
+				Object.keys(places).map((p) => [p, p]),
+				choice.place,
+				(place) => this.choose({ place }),
+			),
 			places[choice.place] && h("p.lesson", places[choice.place]),
 			h("p.primary-bar", h("button.primary", { disabled: !this.app.bench }, "Call ", h("code", this.style.tool))),
-			h("details", { open: this.met }, h("summary", "Other ways to write it, and other clients"), h("fieldset.styles", h("legend", "The tool is written in style"),
-				words.groups.map(([group, title]) => [title, group, offered.filter((s) => s.group === group).map(tile)]).filter(([, , tiles]) => tiles.length).map(([title, group, tiles]) => radios(`tiles.of-${group}`, title, "style", tiles, choice.style, (style) => this.choose({ style }))),
-				h("p.lesson", this.style.lesson),
-				choice.style === "coroutine" && h("label.switch", h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }), "and replay if the handler is gone"),
-				choice.era !== "task" && late(choice.style) && lateSwitch(choice.late, (late) => this.choose({ late }))),
-			storeSwitch(choice.store, (store) => this.choose({ store })),
-			radios("segments", "The client speaks", "era", [["modern", "2026-07-28"], ["task", "and takes tasks"], ["legacy", "legacy, 2025-11-25"]], choice.era, (era) => this.choose({ era }))));
+			h(
+				"details",
+				{ open: this.met },
+				h("summary", "Other ways to write it, and other clients"),
+				h(
+					"fieldset.styles",
+					h("legend", "The tool is written in style"),
+					words.groups
+						.map(([group, title]) => [title, group, offered.filter((s) => s.group === group).map(tile)])
+						.filter(([, , tiles]) => tiles.length)
+						.map(([title, group, tiles]) => radios(`tiles.of-${group}`, title, "style", tiles, choice.style, (style) => this.choose({ style }))),
+					h("p.lesson", this.style.lesson),
+					choice.style === "coroutine" &&
+						h(
+							"label.switch",
+							h("input", { type: "checkbox", checked: choice.resumes, onchange: (e) => this.choose({ resumes: e.target.checked }) }),
+							"and replay if the handler is gone",
+						),
+					choice.era !== "task" && late(choice.style) && lateSwitch(choice.late, (late) => this.choose({ late })),
+				),
+				storeSwitch(choice.store, (store) => this.choose({ store })),
+				radios(
+					"segments",
+					"The client speaks",
+					"era",
+					[
+						["modern", "2026-07-28"],
+						["task", "and takes tasks"],
+						["legacy", "legacy, 2025-11-25"],
+					],
+					choice.era,
+					(era) => this.choose({ era }),
+				),
+			),
+		);
 	}
 
 	#summary() {
@@ -274,7 +343,12 @@ export class Play {
 			this.startOver();
 			this.app.draw();
 		};
-		return h("p.summary", { key: "summary" }, h("span", h("code", this.style.tool), ` ${this.choice.place}${{ legacy: ", legacy", task: ", as a task" }[this.choice.era] ?? ""}`), button("Start over", again, { class: "link" }));
+		return h(
+			"p.summary",
+			{ key: "summary" },
+			h("span", h("code", this.style.tool), ` ${this.choice.place}${{ legacy: ", legacy", task: ", as a task" }[this.choice.era] ?? ""}`),
+			button("Start over", again, { class: "link" }),
+		);
 	}
 
 	#form() {
@@ -291,14 +365,44 @@ export class Play {
 			this.app.draw();
 		};
 		return [
-			h("form.question", { key: `asked${current.story.items.length}`, onsubmit: send, "aria-label": "The question" },
-				fields ? inputsFor(fields, question.message) : h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
+			h(
+				"form.question",
+				{ key: `asked${current.story.items.length}`, onsubmit: send, "aria-label": "The question" },
+				fields
+					? inputsFor(fields, question.message)
+					: h("fieldset", h("legend", question.message), h("pre", JSON.stringify(question.requestedSchema, null, 2))),
 				h("p.about", about(question.key, fields, legacy)),
-				!legacy && (!app.bench ? h("p.to.refusal", "The connection is lost. Answer when it is back.") : current.bench.killed.size
-					? h("p.to", "Answer to ", h("b", `instance ${this.to.toUpperCase()}`), ", the one that is left")
-					: radios("to.segments", "Answer to", "to", [["a", "instance A"], ["b", "instance B"]], this.to, to)),
-				!legacy && !task && h("label.switch", { key: "lose" }, h("input", { type: "checkbox", name: "lose", checked: this.lose, onchange: (e) => (this.lose = e.target.checked) }), "lose the response"),
-				h("p.buttons", fields && h("button.primary", off, "Answer"), button("Decline", () => this.answer("decline"), off), button("Dismiss", () => this.answer("cancel"), off))),
+				!legacy &&
+					(!app.bench
+						? h("p.to.refusal", "The connection is lost. Answer when it is back.")
+						: current.bench.killed.size
+							? h("p.to", "Answer to ", h("b", `instance ${this.to.toUpperCase()}`), ", the one that is left")
+							: radios(
+									"to.segments",
+									"Answer to",
+									"to",
+									[
+										["a", "instance A"],
+										["b", "instance B"],
+									],
+									this.to,
+									to,
+								)),
+				!legacy &&
+					!task &&
+					h(
+						"label.switch",
+						{ key: "lose" },
+						h("input", { type: "checkbox", name: "lose", checked: this.lose, onchange: (e) => (this.lose = e.target.checked) }),
+						"lose the response",
+					),
+				h(
+					"p.buttons",
+					fields && h("button.primary", off, "Answer"),
+					button("Decline", () => this.answer("decline"), off),
+					button("Dismiss", () => this.answer("cancel"), off),
+				),
+			),
 			!legacy && !task && this.#inHand(),
 		];
 	}
@@ -316,9 +420,7 @@ export class Play {
 			stage.token = changed ? token : (stage.changedToken = changeOneByte(token));
 			this.app.draw();
 		};
-		return h("div.in-hand", { key: "in-hand" }, envelope(84, { torn: changed }),
-			h("div", h("b", changed ? "You changed one byte" : "You hold the sealed state"), h("p", changed ? "Send it, and see." : `${token.length} bytes that you cannot read.`),
-				h("p.links", button("Open", open, { class: "link seal" }), button(changed ? "Change it back" : "Change one byte", change, { class: "link refusal" }))));
+		return inHand(token, changed, open, change);
 	}
 
 	#result() {
@@ -338,16 +440,41 @@ export class Play {
 			modern && ["Take it as a task", "An id at once, and no request that is open.", leave({ era: "task", store: true })],
 			["Compare two styles", "What differs in the code, and on the wire.", () => app.go("compare")],
 		].filter(Boolean);
-		return h("div.result", { key: "result" },
+		return h(
+			"div.result",
+			{ key: "result" },
 			h("p.kind", { class: bad && "refusal" }, title),
 			h("h2", { tabindex: -1 }, error?.message ?? (result ? textOf(result).replace("Weather in ", "") : "No result came.")),
-			h("p.stacked", again && button("Send the same request again", () => this.sendAgain(), { class: "primary", disabled: !app.bench }), next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${to + 1}`), { class: "primary" }),
-				button("Call again", () => this.call(), { class: next || again ? "" : "primary", disabled: !app.bench })),
+			h(
+				"p.stacked",
+				again && button("Send the same request again", () => this.sendAgain(), { class: "primary", disabled: !app.bench }),
+				next && button(`Next: ${next.title[0].toLowerCase()}${next.title.slice(1)}`, () => app.go(next.hash ?? `tour-${to + 1}`), { class: "primary" }),
+				button("Call again", () => this.call(), { class: next || again ? "" : "primary", disabled: !app.bench }),
+			),
 			next && !words.tour[to] && takeHome(),
-			h("ul.next", more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act)))));
+			h(
+				"ul.next",
+				more.map(([title, text, act]) => h("li", button([h("b", title), h("span", text)], act))),
+			),
+		);
 	}
 }
 
 // takeHome ends the tour.
-const takeHome = () => h("section.home", h("h3", "What to take home"), h("ul", words.home.map((says) => h("li", says))),
-	h("p.links", [["attack", "Attack a call"], ["compare", "Compare two styles"], ["matrix", "Every style"]].map(([hash, title]) => h("a.link", { href: `#${hash}` }, title))));
+const takeHome = () =>
+	h(
+		"section.home",
+		h("h3", "What to take home"),
+		h(
+			"ul",
+			words.home.map((says) => h("li", says)),
+		),
+		h(
+			"p.links",
+			[
+				["attack", "Attack a call"],
+				["compare", "Compare two styles"],
+				["matrix", "Every style"],
+			].map(([hash, title]) => h("a.link", { href: `#${hash}` }, title)),
+		),
+	);

@@ -8,33 +8,98 @@ import { asksForInput } from "./client.js";
 // Kinds of events behind which nothing of a run is to come, or not for a while.
 const whole = ["questions asked", "call completed", "call stopped", "state refused", "round refused", "at work"];
 
+/**
+ * @typedef {"modern" | "legacy" | "task"} Era
+ * @typedef {{ line: number, kind: "ran" | "effect" | "remembered", stop?: boolean, again?: boolean }} Passed
+ * @typedef {{ kind: string, from: number, to: number }} Statement
+ * @typedef {{ engine: string, path: string, from: number, lines: string[] }} Handler
+ * @typedef {{ letter: string, name: string, tool: string, lesson: string, group: string, late: boolean, handlers: Handler[] }} Style
+ * @typedef {{ seq: number, instance: string, kind: string, call?: string, handler?: string, questions?: string[], reason?: string, error_type?: string, text?: string, line?: number }} Event
+ * @typedef {{ sent: boolean, message: any, text: string, instance: string }} Message
+ * @typedef {Event & { number: number, run: number }} Charge
+ *
+ * What is drawn. The members depend on the kind.
+ * @typedef {object} Item
+ * @property {"initialize" | "message" | "run" | "gap" | "stamp" | "rule"} kind
+ * @property {string} [instance]
+ * @property {"client" | "server"} [from]
+ * @property {string} [title]
+ * @property {string} [short]
+ * @property {string[]} [lines]
+ * @property {string} [state]
+ * @property {number} [number] of the request
+ * @property {boolean} [isAnswer]
+ * @property {boolean} [refusal]
+ * @property {string} [warning]
+ * @property {boolean} [changed]
+ * @property {any} [message]
+ * @property {Message[]} [messages]
+ * @property {number} [index] of a run
+ * @property {Passed[]} [trace]
+ * @property {boolean} [resumed]
+ * @property {"nothing" | "handler" | "stream" | "task" | "work"} [holds] of a gap
+ * @property {number} [bytes]
+ * @property {string} [token]
+ * @property {boolean} [killed]
+ * @property {number} [thought]
+ * @property {string} [label] of a stamp or a rule
+ * @property {string} [tone]
+ * @property {string} [reason]
+ * @property {string} [error]
+ */
+
 export class Story {
+	/** @type {Style} */
+	style;
+	/** @type {string} */
+	place;
+	/** @type {Era} */
+	era;
+	/** @type {boolean} */
+	store;
+	/** @type {Handler} */
+	handler;
+	losing = false;
+	again = false;
+	/** @type {string} */
+	action;
+
+	/** @param {{ style: Style, place?: string, era?: Era, store?: boolean }} call */
 	constructor({ style, place, era = "modern", store = false }) {
 		Object.assign(this, { style, place, era, store, handler: (era === "legacy" && style.handlers[1]) || style.handlers[0] });
+		/** @type {Item[]} */
 		this.items = [];
-		// How many tools/call requests were sent.
+		// How many requests were sent.
 		this.requests = 0;
 		// How often the author's functions were entered.
 		this.entries = 0;
 		this.runs = 0;
 		// Charges, each with its request and run.
+		/** @type {Charge[]} */
 		this.charges = [];
 		// Tokens received.
+		/** @type {string[]} */
 		this.states = [];
 		// Keys asked, in order.
+		/** @type {string[]} */
 		this.asked = [];
 		// Keys asked now.
+		/** @type {string[]} */
 		this.pending = [];
 		// The last response.
 		this.result = null;
 		// How many charges there were when an attack began.
 		this.marked = null;
 		// What the user did: killed, opened, changed, resent; and who asked, who was answered.
+		/** @type {{ killed?: string, atWork?: boolean, opened?: boolean, changed?: boolean, resent?: boolean, asker?: string, answered?: string }} */
 		this.facts = {};
 		// Where a handler stopped and is held: instance, part, statement.
+		/** @type {{ instance: string, statement: Statement, part: string } | null} */
 		this.held = null;
+		/** @type {Message[]} */
 		this.inbox = [];
 		// Events of a run of which more is to come.
+		/** @type {Event[]} */
 		this.begun = [];
 		// Its id and more, if the call is a task.
 		this.created = null;
@@ -161,6 +226,7 @@ export class Story {
 		if (isHandshake(m)) return this.items.findLast((i) => i.kind === "initialize").messages.splice(1, 0, m);
 		const item = { ...m, kind: "message", from: "server" };
 		const held = this.held?.instance === instance && "handler";
+		/** @type {Item} */
 		const gap = { kind: "gap", instance, bytes: 0, holds: "stream" };
 		const asks = method || (result && asksForInput(result));
 		this.items.push(item);
@@ -227,8 +293,11 @@ export class Story {
 				run.charges++;
 			},
 			"at work": () => end({ works: true }),
-			"questions asked": closes, "call completed": closes, "call stopped": closes,
-			"state refused": refuses, "round refused": refuses,
+			"questions asked": closes,
+			"call completed": closes,
+			"call stopped": closes,
+			"state refused": refuses,
+			"round refused": refuses,
 		};
 		for (const e of events) on[e.kind](e);
 		// It asks over the session, and waits. A handler that was held there and asks
@@ -271,17 +340,29 @@ export class Story {
 
 	#stamp(instance, closed, reply) {
 		const { kind, error_type: error, reason } = closed ?? {};
-		const [label, tone] = kind?.endsWith(" refused") || reply?.error || error === "diverged" ? ["refused", "refusal"]
-			: error === "frame_gone" ? ["not here", "refusal"]
-			: kind === "questions asked" || reply?.method ? ["asks again", "engine"]
-			: kind === "call stopped" ? ["ended here", "engine"] : ["stored", "stored"];
+		const [label, tone] =
+			kind?.endsWith(" refused") || reply?.error || error === "diverged"
+				? ["refused", "refusal"]
+				: error === "frame_gone"
+					? ["not here", "refusal"]
+					: kind === "questions asked" || reply?.method
+						? ["asks again", "engine"]
+						: kind === "call stopped"
+							? ["ended here", "engine"]
+							: ["stored", "stored"];
 		this.items.push({ kind: "stamp", instance, label, tone, reason: error === "diverged" ? "" : reason, error });
 	}
 }
 
 // outOf takes the response to tools/call out of that of its task.
-const outOf = ({ result, error }) => (!result?.taskId || result.resultType === "task" ? { result, error }
-	: result.status === "completed" ? { result: result.result } : result.status === "failed" ? { error: result.error } : { result: { ...result, resultType: result.status } });
+const outOf = ({ result, error }) =>
+	!result?.taskId || result.resultType === "task"
+		? { result, error }
+		: result.status === "completed"
+			? { result: result.result }
+			: result.status === "failed"
+				? { error: result.error }
+				: { result: { ...result, resultType: result.status } };
 
 const isHandshake = (m) => Boolean(m.message.result?.protocolVersion);
 const formKeys = (message) => Object.keys(message?.params?.requestedSchema?.properties ?? {});
@@ -291,5 +372,9 @@ export const textOf = (result) => (result?.content ?? []).map((c) => c.text ?? "
 // asking is a question in lines; one that is asked again says why in its last.
 const asking = ({ message }) => `? ${message}`.split("\n").filter(Boolean);
 
-const inWords = ([key, { action, content }]) => action !== "accept" ? `${key}: ${action === "decline" ? "declined" : "dismissed"}`
-	: Object.entries(content).map(([k, v]) => `${k} = ${v}`).join(", ");
+const inWords = ([key, { action, content }]) =>
+	action !== "accept"
+		? `${key}: ${action === "decline" ? "declined" : "dismissed"}`
+		: Object.entries(content)
+				.map(([k, v]) => `${k} = ${v}`)
+				.join(", ");
