@@ -11,8 +11,7 @@ import (
 )
 
 // Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
-// gets it in each round, may use it from several goroutines, and must not use it after it has
-// returned.
+// may use it from several goroutines, until it returns.
 type Call struct{ pass *Pass }
 
 // ID identifies the call in all of its rounds.
@@ -49,21 +48,20 @@ func (c *Call) Request() (req mcp.Request) {
 	return req
 }
 
-// OnComplete runs fn when the call completes, just before its result goes out; not after an
-// error, a decline, or a round that asks. A handler that is entered again registers afresh.
+// OnComplete runs fn just before the result of the call goes out, and only then. A handler that
+// is entered again registers afresh.
 func (c *Call) OnComplete(fn func(context.Context)) {
 	c.pass.locked(func(*ledger) { c.pass.complete = append(c.pass.complete, fn) })
 }
 
 // Answer reads the answer to q. It is false if there is none to these words: an answer belongs to
-// the message it was given to, and a choice to its label. The handler then returns [Need](q). Two
-// questions under one key are a [UsageError].
+// its message, and a choice to its label. Then return [Need](q). Two questions under one key are
+// a [UsageError].
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
 //		return mrtr.Need(which), nil, nil
 //	}
-//	// Above the guard runs in every round; below it, once there is an answer.
 func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 	if q.known != nil {
 		return *q.known, true
@@ -88,16 +86,14 @@ type IncompleteResult struct {
 	one       [1]AnyQuestion // where most results have their questions
 }
 
-// Need asks the questions in one round, except those that are [Known]. One that has an answer is
-// asked anew. The handler is entered again when all are answered.
+// Need asks questions in one round. One that has an answer is asked anew, unless it is [Known].
 func Need(questions ...AnyQuestion) *IncompleteResult {
 	r := &IncompleteResult{}
 	r.questions = append(r.one[:0], questions...)
 	return r
 }
 
-// Await waits for answers, in one round. It works only in a style that can wait, such as those of
-// package linear.
+// Await waits for answers, in a style that can wait, such as those of package linear.
 func (c *Call) Await(questions ...AnyQuestion) error {
 	specs, err := specsOf(nil, questions)
 	if err != nil || len(specs) == 0 {
@@ -118,10 +114,8 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	return nil
 }
 
-// ElicitationID names the visit that an [ElicitURL] question asks for, the same in every round
-// and instance. Put it into the address, so that the page knows which visit it ends. Nobody can
-// guess it, but it proves nothing about who brings it: compare the page's user with
-// [Call.Principal].
+// ElicitationID names the visit of an [ElicitURL] question, for its address. It proves nothing
+// about who brings it: compare the page's user with [Call.Principal].
 func (c *Call) ElicitationID(key string) string { return elicitationID(c.ID(), key) }
 
 func elicitationID(call, key string) string {

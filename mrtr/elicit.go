@@ -16,7 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A Choice is one of the values that a person may pick.
+// A Choice is a value to pick.
 type Choice struct {
 	Value string
 	// Title is shown in place of the value, unless empty.
@@ -32,23 +32,18 @@ func Choices(values ...string) []Choice {
 	return choices
 }
 
-// Elicit asks a form question. T gives the shape of the answer:
-//
-//   - a string, bool, integer or number: a form of one property, named key;
-//   - a string type with a method Choices() []Choice: an enum;
-//   - a struct of such fields, slices of an enum, and time.Time. Fields are named by json tags, described by jsonschema tags, and optional as pointers or with omitempty.
-//
-// Other tags of fields set the keyword they are named as: title, minLength, maxLength, format
-// (email, uri, date, date-time), minimum, maximum, minItems, maxItems, default (prefilled).
+// Elicit asks a form question. T is the shape of the answer: a string, bool, integer or number; a
+// string type with a method Choices() []Choice; or a struct of these, of lists of choices, and of
+// time.Time. Fields are named by json tags, described by jsonschema tags, and optional as
+// pointers or with omitempty. Other tags are keywords: title, minLength, maxLength, format,
+// minimum, maximum, minItems, maxItems, default.
 //
 //	type Order struct {
 //		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`
 //		Count int    `json:"count" title:"How many" minimum:"1" maximum:"9" default:"1"`
 //	}
 //
-// The protocol allows no nesting: any other type or tag is an error in [Question.Err]. Answers
-// are checked against the schema before a handler sees them. A type whose UnmarshalText or
-// UnmarshalJSON refuses an answer is asked for again.
+// An answer that does not fit is asked for again.
 func Elicit[T any](key, message string) Question[T] {
 	schema, err := answerTypes.Schema(reflect.TypeFor[T](), key)
 	if err != nil {
@@ -74,8 +69,7 @@ func formChoices(choices []Choice) []form.Choice {
 	return all
 }
 
-// Choose asks for one of a few values. On the wire the answer is an object with one property,
-// named key.
+// Choose asks for one of a few values.
 func Choose(key, message string, choices ...Choice) Question[string] {
 	schema, err := form.OfChoices(key, formChoices(choices))
 	if err != nil {
@@ -94,8 +88,7 @@ func ChooseSome(key, message string, choices ...Choice) Question[[]string] {
 }
 
 // Confirm asks for a yes: only a person's yes is true. A decline, a cancel, and a client that
-// can't be asked are false and don't end the call. Return a result that says that nothing was
-// done, or [Stop].
+// can't be asked are false and don't end the call: [Stop] it.
 func Confirm(key, message string) Question[bool] {
 	q := Elicit[bool](key, message)
 	if q.err != nil {
@@ -105,9 +98,8 @@ func Confirm(key, message string) Question[bool] {
 	return q
 }
 
-// ElicitAs asks a form question whose schema is made at run time: a JSON Schema object with
-// primitive properties. T is a map[string]any, a struct with a field for each property, or the
-// type of the one property, named key. An answer that T can't hold is asked for again.
+// ElicitAs asks with a schema made at run time: an object with primitive properties. T is a
+// map[string]any, a struct, or the type of the one property, named key.
 func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, schema); err != nil {
@@ -124,8 +116,8 @@ func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	return q
 }
 
-// ElicitURL asks the user to visit an address, for data that must not pass through the client. An
-// accept means that they agreed to go: package visit hears when they are done.
+// ElicitURL asks the user to visit an address. An accept means that they agreed to go: package
+// visit hears when they are done.
 func ElicitURL(key, message, address string) Question[struct{}] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[struct{}]{err: err}
@@ -164,17 +156,13 @@ func checkQuestion(key, message string) error {
 // maxQuoted is long enough for a name, an address or a file's path.
 const maxQuoted = 200
 
-// Quote puts a text that somebody else supplied, such as an argument, into a question's message.
-// Bare, it could pose as the question.
+// Quote puts somebody else's text into a message, so that it can't pose as the question: one line
+// in double quotes, of at most 200 characters, all of them visible.
 //
 //	mrtr.Confirm("delete", "Delete "+mrtr.Quote(in.Name)+"?")
-//
-// It becomes one line of at most 200 characters between double quotes, with everything invisible
-// spelled out.
 func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }
 
-// Verbatim sends the question as written. Without it, control characters other than \n and \t,
-// and bidirectional overrides and isolates, are spelled out (\u202e).
+// Verbatim sends the question as written. Else control characters are spelled out (\u202e).
 func (q Question[T]) Verbatim() Question[T] {
 	return q.change(func(s *spec) error {
 		s.verbatim = true
@@ -182,11 +170,10 @@ func (q Question[T]) Verbatim() Question[T] {
 	})
 }
 
-// Label names the field of a form that has just one, as the tag title does for a struct's.
+// Label is the title of a form's one field.
 func (q Question[T]) Label(title string) Question[T] { return q.annotate("title", title) }
 
-// Describe describes the field of a form that has just one, as the jsonschema tag does for a
-// struct's.
+// Describe describes a form's one field.
 func (q Question[T]) Describe(description string) Question[T] {
 	return q.annotate("description", description)
 }
@@ -276,9 +263,8 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 	return o
 }
 
-// ElicitRaw asks as code for mcp.ServerSession.Elicit does, and gives the result it expects: the
-// call goes on after a decline or a cancel too. Silence is a cancel. A client that can't be asked
-// ends the call.
+// ElicitRaw asks as code for mcp.ServerSession.Elicit does, and gives its result. The call goes
+// on after a decline or a cancel; silence is a cancel.
 func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult] {
 	if params == nil {
 		return Question[*mcp.ElicitResult]{err: misuse("question %q: ElicitRaw needs params", key)}

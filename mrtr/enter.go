@@ -80,7 +80,7 @@ func (r *round) advance() (keep.Outcome, error) {
 		case err != nil:
 			return keep.Outcome{}, err
 		}
-		if err := p.Unmet(); err != nil {
+		if err := p.unmet(); err != nil {
 			return keep.Outcome{}, cmp.Or(r.misworded(need), err)
 		}
 		if need == nil {

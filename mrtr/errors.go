@@ -14,63 +14,52 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
-// Errors for the functions of effects, steps and undos to return.
 var (
-	// ErrSkip passes a step over.
+	// ErrSkip, of a step's function, passes the step over.
 	ErrSkip = errors.New("mrtr: step skipped")
-	// ErrIndeterminate says that nobody knows whether the effect happened. A timeout, the error of
-	// a context, and that of a connection that ended say the same: see [NotDone].
+	// ErrIndeterminate, of an effect's function, leaves it in doubt, as a timeout does.
 	ErrIndeterminate = errors.New("mrtr: nobody knows whether the effect happened")
-	// ErrFound, of the undo of an effect in doubt: it was found and undone, or found not to have
-	// happened. After a nil nobody knows whether it happened.
+	// ErrFound, of an undo, settles an effect in doubt: it was undone, or had not happened.
 	ErrFound = errors.New("mrtr: the effect in doubt was found, and does not stand")
 )
 
 // Error ends a call for a reason outside the program. Its text is for the client. Prompts and
-// resources, which have no error results, send it as JSON-RPC error -31000, or -32603 for
-// [LimitExceeded]. A *jsonrpc.Error of the handler's keeps its code. Layers such as package
-// boundary classify errors by methods named ToolError….
+// resources send it as JSON-RPC error -31000, or -32603 for [LimitExceeded].
 type Error struct {
 	Reason Reason
-	Key    string // of the question concerned, if any
+	Key    string // of the question
 	Detail string // see the reasons
-	// Replaced, of a call that [Diverged]: another version of the handler served an earlier round.
+	// Replaced, of a call that [Diverged]: an earlier round had another version of the handler.
 	Replaced bool
-	// The keys of effects: Applied have happened, and nobody knows it of those Unknown.
-	Applied, Unknown []string
-	// Undone are those that were undone, and NotUndone those in Applied that could not be.
-	Undone, NotUndone []string
+	// Keys of effects. Those NotUndone are in Applied too.
+	Applied, Unknown, Undone, NotUndone []string
 }
 
 // Reason says why a call ended.
 type Reason string
 
 const (
-	// Declined: the user declined. A handler may return it with a Detail for the client. See [Stop]
-	// for a result.
+	// Declined: the user declined. A handler may return it, with a Detail for the client.
 	Declined Reason = "declined"
 	// Cancelled: the user dismissed the question, or the task was cancelled.
 	Cancelled Reason = "cancelled"
-	// Unanswered: four answers did not fit, two in a row left required fields out, or none came
-	// [Question.Within] its time. Detail tells the last two.
+	// Unanswered: no answer came in time, or none that fits in four tries.
 	Unanswered Reason = "unanswered"
-	// CannotBeAsked: this client lacks Detail, a capability or revision, and no default stands in.
+	// CannotBeAsked: this client lacks Detail, a capability or revision.
 	CannotBeAsked Reason = "client_cannot_be_asked"
-	// FrameGone: the held handler was evicted, or is not in this process.
+	// FrameGone: the held handler was evicted, or is in another process.
 	FrameGone Reason = "frame_gone"
-	// Diverged: the handler went another way than in an earlier round. Detail tells where.
+	// Diverged: the handler went another way than in an earlier round.
 	Diverged Reason = "diverged"
-	// Busy: as many calls are held as may be. Detail is the limit.
+	// Busy: as many calls are held as may be.
 	Busy Reason = "busy"
-	// LimitExceeded: the call asked too often or too much, or its state is too large. Detail is the
-	// limit.
+	// LimitExceeded: the call asked too often or too much, or its state is too large.
 	LimitExceeded Reason = "limit_exceeded"
 	// ShuttingDown: the runtime is closed.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: nobody knows how an effect, or an earlier run of this round, ended.
-	// [EffectOptions] can find out.
+	// OutcomeUnknown: nobody knows how an effect or a round ended. See [EffectOptions].
 	OutcomeUnknown Reason = "outcome_unknown"
-	// ResultNotKept: an earlier request completed the round, and its result could not be kept.
+	// ResultNotKept: the round was completed before, and its result is not kept.
 	ResultNotKept Reason = "result_not_kept"
 	// Abandoned: nobody went on with the call in its time.
 	Abandoned Reason = "abandoned"
@@ -90,7 +79,7 @@ func (e *Error) ToolErrorExpected() bool { return e.Reason != LimitExceeded }
 // ToolErrorQuiet is true for [Declined] and [Cancelled].
 func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason == Cancelled }
 
-// UsageError is a mistake in the code that uses this package. It is found as early as it can be.
+// UsageError is a mistake in the code that uses this package.
 type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
@@ -100,8 +89,7 @@ func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
 }
 
-// PanicError is a panic of the author's code. Its text says nothing of the cause: Value and Stack
-// are for the log.
+// PanicError is a panic of the author's code. Value and Stack are for the log.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -221,9 +209,8 @@ func asWire(err error) error {
 	return err
 }
 
-// Stop, returned in place of an error, ends the call as not done: effects with an undo are
-// undone, and out is the result. Where one could not be undone the call ends with an [Error]
-// instead.
+// Stop, returned as an error, ends the call as not done: its undos run, and out is the result, or
+// an [Error] where an undo failed.
 func Stop[Out any](out Out) error { return &stopped{out} }
 
 type stopped struct{ out any }

@@ -394,7 +394,7 @@ func (f Forecast) Content() []mcp.Content {
 
 func (f Forecast) Meta() mcp.Meta { return mcp.Meta{"example.org/station": "Lisbon"} }
 
-func ExampleContentProvider() {
+func ExampleAdd_content() {
 	rt, err := mrtr.New(nil)
 	if err != nil {
 		panic(err)

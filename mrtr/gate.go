@@ -29,9 +29,8 @@ const (
 	LegacyPassThrough
 )
 
-// UnaskablePolicy decides what becomes of a question to a client that can't be asked it. Where no
-// default stands in, a modern client gets JSON-RPC error -32021 if it lacks a capability, and any
-// other call ends with [CannotBeAsked].
+// UnaskablePolicy decides about a question that the client can't be asked. Ending the call means
+// JSON-RPC error -32021 where a modern client lacks a capability, else [CannotBeAsked].
 type UnaskablePolicy int
 
 const (
@@ -162,15 +161,14 @@ func (l *ledger) unaskable() (*spec, error) {
 
 // Limits bound the calls of a [Runtime]. Zero means the default.
 type Limits struct {
-	// MaxRounds bounds the rounds of one call that ask; 9 if zero, as far as go-sdk's client
-	// follows.
+	// MaxRounds bounds the rounds that ask; 9 if zero.
 	MaxRounds int
 	// MaxStateBytes bounds a state before sealing; 32 KiB if zero.
 	MaxStateBytes int
-	// MaxFrames bounds the handlers held at once; 100,000 if zero. One known principal holds at
-	// most a hundredth, or 10.
+	// MaxFrames bounds the handlers held at once; 100,000 if zero. One principal has a
+	// hundredth.
 	MaxFrames int
-	// MaxFrameBytes bounds the inputs, answers and effects of held handlers; 256 MiB if zero.
+	// MaxFrameBytes bounds the memory of their histories; 256 MiB if zero.
 	MaxFrameBytes int
 	// FrameTTL is how long a handler is held; 15 minutes if zero.
 	FrameTTL time.Duration
@@ -191,16 +189,13 @@ func (l *Limits) resolve() error {
 // all of them when a client gives up, and the answers are lost with the call.
 const followedAsks = 9
 
-// TaskPolicy says in which way a call of a tool becomes a task: none if zero. It holds for
-// clients with the extension io.modelcontextprotocol/tasks, on a server with tasks.Install.
+// TaskPolicy says in which way a tool's calls become tasks, for clients that take them and a
+// server with tasks.Install. Zero: never.
 type TaskPolicy struct {
-	// AtOnce: before the handler is entered.
-	AtOnce bool
-	// After: when one of its rounds has run for so long.
-	After time.Duration
-	// Detached: where its handler calls [Detach].
-	Detached bool
-	// Required refuses clients that take no tasks, with error -32021.
+	AtOnce   bool          // before the handler is entered
+	After    time.Duration // that one of its rounds has run
+	Detached bool          // where the handler calls [Detach]
+	// Required refuses other clients, with error -32021.
 	Required bool
 }
 

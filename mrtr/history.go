@@ -319,8 +319,8 @@ var endsInDoubt = []error{
 	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
 }
 
-// NotDone marks an error of an effect that has not happened and will not, such as a timeout
-// before the request was sent. Text and chain stay those of err.
+// NotDone marks an error after which the effect has not happened and will not, such as a timeout
+// before it was sent. Text and chain stay those of err.
 func NotDone(err error) error {
 	if err == nil {
 		return nil

@@ -27,10 +27,9 @@ import (
 // minSecretKey is the shortest key of a caller whom nobody knows: the key is the only secret then.
 const minSecretKey = 16
 
-// KeyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a
-// member of _meta named idempotencyKey, idempotency-key or
-// io.modelcontextprotocol/idempotencyKey.
-func KeyFromClient(ctx context.Context, req mcp.Request) string {
+// keyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a member
+// of _meta.
+func keyFromClient(ctx context.Context, req mcp.Request) string {
 	if extra := req.GetExtra(); extra != nil {
 		if key := extra.Header.Get("Idempotency-Key"); key != "" {
 			return key
@@ -39,11 +38,11 @@ func KeyFromClient(ctx context.Context, req mcp.Request) string {
 	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
 }
 
-// MetaKey is an Options.SameKey that looks for [KeyFromClient], then for a text in the named
-// members of _meta. Name only members that differ between any two calls that are both meant.
+// MetaKey is an Options.SameKey that also takes the named members of _meta. Name only members
+// that differ between any two calls that are both meant.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
-		if key := KeyFromClient(ctx, req); key != "" {
+		if key := keyFromClient(ctx, req); key != "" {
 			return key
 		}
 		return metaKey(req, names...)

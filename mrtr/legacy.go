@@ -79,9 +79,8 @@ func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
 // maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
 const maxAnswerOver = 16 << 10
 
-// AskOver asks over the session of a legacy client, and waits. An answer that does not fit is
-// asked for again. The call ends with an [Error] when the user declines, or can't be asked,
-// unless q is a [Confirm] or [Optional]. A session that fails gives an [sse.Error].
+// AskOver asks over the session of a legacy client, and waits. An [Error] ends the call, such as
+// after a decline. A session that fails gives an [sse.Error].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
 	if q.known != nil {
 		return *q.known, nil
@@ -201,10 +200,9 @@ func (rt *Runtime) narrowed(client era.Client, req mcp.Request) (era.Client, err
 	return client, safeError(err)
 }
 
-// HideUnaskable leaves out of each tools/list the tools that its client can't use: each call asks
-// a question that the client can't be asked and that has no default, as HandlerOptions.Needs or
-// the style says. Such a tool can still be called. Call it once for a server, after
-// boundary.Install.
+// HideUnaskable leaves out of each tools/list the tools whose every call asks what the client
+// can't be asked (see HandlerOptions.Needs). They can still be called. Call it once for a server,
+// after boundary.Install.
 func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {

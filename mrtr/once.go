@@ -12,25 +12,24 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// EffectFunc is the function of an effect. idem is for systems that honour idempotency keys:
-// pass it on. It is the same in every attempt, and differs where the user went back and
-// answered otherwise.
-type EffectFunc[T any] func(ctx context.Context, idem string) (T, error)
+// An Action is the function of an effect. idem, the same in every attempt, is for systems that
+// honour idempotency keys.
+type Action[T any] func(ctx context.Context, idem string) (T, error)
 
-// EffectOptions decide what happens to an effect that began and whose end nobody knows: by
-// default it stays unknown.
+// An Act is an [Action] without a value.
+type Act func(ctx context.Context, idem string) error
+
+// EffectOptions settle an effect that began and whose end nobody knows.
 type EffectOptions[T any] struct {
 	// Check asks the system that has the effect whether it happened, and for its value. After
-	// false the effect runs; after an error it stays unknown. It is also asked when the function
-	// ends in doubt.
+	// false it runs; after an error it stays in doubt.
 	Check func(ctx context.Context, idem string) (T, bool, error)
 	// CheckFirst asks Check before the first attempt too.
 	CheckFirst bool
-	// Again runs the effect again with the same idem, for a system that honours idempotency
-	// keys.
+	// Again runs it again with the same idem.
 	Again bool
-	// AnyAnswers: the effect stands whatever the answers are. Any other ends the call with
-	// [Diverged] if an answer changes that it was made on.
+	// AnyAnswers: the effect stands whatever the answers are. Else a changed answer ends the
+	// call with [Diverged].
 	AnyAnswers bool
 	// Within bounds the effect; 5 minutes if zero.
 	Within time.Duration
@@ -43,39 +42,36 @@ type EffectOptions[T any] struct {
 //		return desk.Book(ctx, idem, place)
 //	})
 //
-// It happens once along a chain of states; with a store, at most once in a call; and with a
-// client's key, once for all requests with it.
-//
-// An error means that the effect did not happen: asked for again, it runs. A timeout, a lost
-// connection and [ErrIndeterminate] leave it in doubt, which ends the call with [OutcomeUnknown]
-// unless [EffectOptions] settle it. Mark an error with [NotDone] if there is no doubt. A client
-// that hangs up does not cancel f.
-func Once[T any](ctx context.Context, c *Call, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
+// It happens once along a chain of states; with a store, at most once in a call; with a client's
+// key, once for all requests with it. After an error it may run again. A timeout, a lost
+// connection and [ErrIndeterminate] leave it in doubt, unless marked with [NotDone]: the call
+// ends with [OutcomeUnknown] if no [EffectOptions] settle it.
+func Once[T any](ctx context.Context, c *Call, key string, f Action[T], o ...*EffectOptions[T]) (v T, _ error) {
 	if err := usage.CheckKey(key); err != nil {
 		return v, err
 	}
-	return Effect(ctx, c.pass, key, f, opts...)
+	return Effect(ctx, c.pass, key, f, o...)
 }
 
 // Do is [Once] for an effect that has no value worth keeping.
-func Do(ctx context.Context, c *Call, key string, f func(ctx context.Context, idem string) error, opts ...*EffectOptions[struct{}]) error {
-	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) { return struct{}{}, f(ctx, idem) }, opts...)
+func Do(ctx context.Context, c *Call, key string, f Act, o ...*EffectOptions[struct{}]) error {
+	_, err := Once(ctx, c, key, func(ctx context.Context, idem string) (struct{}, error) { return struct{}{}, f(ctx, idem) }, o...)
 	return err
 }
 
 // Effect is [Once] for styles, whose keys may begin with the style's name and a colon.
-func Effect[T any](ctx context.Context, p *Pass, key string, f EffectFunc[T], opts ...*EffectOptions[T]) (v T, _ error) {
-	o, err := effectOptions(key, opts)
+func Effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o ...*EffectOptions[T]) (v T, _ error) {
+	own, err := effectOptions(key, o)
 	if err != nil {
 		return v, err
 	}
-	a := attempt{p: p, key: key, free: o.AnyAnswers, checks: o.Check != nil, inner: ctx.Value(inside{}) == p}
+	a := attempt{p: p, key: key, free: own.AnyAnswers, checks: own.Check != nil, inner: ctx.Value(inside{}) == p}
 	value, found, err := a.begin()
 	switch {
 	case err != nil:
 		return v, err
 	case !found:
-		value, err = run(ctx, &a, &o, f)
+		value, err = run(ctx, &a, &own, f)
 	default:
 		if lost := p.Lost(key, new(T)); lost != "" {
 			err = p.Diverge("the value of effect %q %s", shown(key), lost)
@@ -193,7 +189,7 @@ func (a *attempt) failure(h history) (_ *failure.Failure, err error) {
 
 // run makes the attempt, and records how it ended, in whichever way. The value is encoded in
 // here, and decoded when it is recorded: the author's methods may panic.
-func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFunc[T]) (value json.RawMessage, err error) {
+func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Action[T]) (value json.RawMessage, err error) {
 	ending := entry{key: a.key, free: a.free, checks: a.checks, doubt: true} // of an attempt that does not return
 	begun, returned := false, false
 	defer func() {
@@ -246,7 +242,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFu
 }
 
 // perform calls the function, and has an end in doubt checked at once.
-func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f EffectFunc[T]) (v T, err error) {
+func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Action[T]) (v T, err error) {
 	a.began = time.Now()
 	v, err = f(ctx, a.idem)
 	if err == nil || o.Check == nil || ctx.Err() != nil || !inDoubt(ctx, err) {

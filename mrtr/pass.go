@@ -10,8 +10,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A Pass is one run of a handler over the history of its call, for those who write a [Style]. A
-// handler that is held keeps its Pass, which is given one round after the other.
+// A Pass is one run of a handler over the history of its call, for a [Style]. A handler that is
+// held keeps its Pass.
 type Pass struct {
 	call Call
 	at   atomic.Pointer[ledger] // of the round
@@ -193,8 +193,8 @@ func (p *Pass) Deployed() (yes bool) {
 	return yes
 }
 
-// Unmet is an error if the pass has not come to an effect of an earlier round.
-func (p *Pass) Unmet() (err error) {
+// unmet is an error if the pass has not come to an effect of an earlier round.
+func (p *Pass) unmet() (err error) {
 	p.locked(func(l *ledger) { err = l.unmet(p.used) })
 	return err
 }
@@ -209,8 +209,8 @@ func (p *Pass) Running() (key string) {
 	return key
 }
 
-// InDoubt reports whether an effect was begun and nobody knows how it ended.
-func (p *Pass) InDoubt(key string) (yes bool) {
+// inDoubt reports whether an effect was begun and nobody knows how it ended.
+func (p *Pass) inDoubt(key string) (yes bool) {
 	p.locked(func(l *ledger) { yes = l.inDoubt(key) })
 	return yes
 }
@@ -218,6 +218,13 @@ func (p *Pass) InDoubt(key string) (yes bool) {
 // Note remembers a value of the style's own.
 func (p *Pass) Note(key string, value json.RawMessage) {
 	p.locked(func(l *ledger) { l.grow(entry{kind: listen.Noted, key: key, value: value}, listen.Entry{}) })
+}
+
+// Unnote forgets it.
+func (p *Pass) Unnote(key string) {
+	p.locked(func(l *ledger) {
+		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == listen.Noted && e.key == key })
+	})
 }
 
 // Noted is the value that Note remembered.
@@ -228,13 +235,6 @@ func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
 		}
 	})
 	return value, ok
-}
-
-// Unnote forgets it.
-func (p *Pass) Unnote(key string) {
-	p.locked(func(l *ledger) {
-		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == listen.Noted && e.key == key })
-	})
 }
 
 // Filed are the keys of all answers, effects and notes.
@@ -257,12 +257,11 @@ func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Last runs code that makes the result of the call. If nobody knows whether it ran before, it
-// does not run again.
+// Last makes the result of the call, unless nobody knows whether that ran before.
 func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
 	last := entry{kind: listen.Tried, key: key, doubt: true}
-	if p.InDoubt(key) {
+	if p.inDoubt(key) {
 		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(key)}) })
 		err := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(key)}}
 		l.give(err)
@@ -278,7 +277,7 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	return err
 }
 
-// Lost says how a type of today fails to hold the value of an effect; "" if it does not.
+// Lost says how a type of today fails to hold the value of an effect, "" if it holds it.
 func (p *Pass) Lost(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
@@ -320,12 +319,6 @@ func (p *Pass) Frame() (token string) {
 
 // Hold has park called when the round is about to ask. The state carries its token.
 func (p *Pass) Hold(park func() (token string, err error)) { p.at.Load().park = park }
-
-// IsTask reports whether the round runs for a task.
-func (p *Pass) IsTask() bool { return isTask(p.at.Load().life) }
-
-// IsKept reports whether the rounds of the call are kept.
-func (p *Pass) IsKept() bool { return p.at.Load().st.isKept() }
 
 // IsWatched reports whether somebody looks after the call when its states have expired.
 func (p *Pass) IsWatched() (yes bool) {

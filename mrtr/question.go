@@ -17,8 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// A Question is a keyed, typed question: a value, which asking never changes. Constructors return
-// no error. A malformed question reports one from Err, and ends the call that asks it.
+// A Question is a keyed, typed question, which asking never changes. A malformed one has an Err,
+// and ends the call that asks it.
 type Question[T any] struct {
 	spec  *spec
 	known *T
@@ -27,11 +27,8 @@ type Question[T any] struct {
 
 // AnyQuestion is a [Question] of any type.
 type AnyQuestion interface {
-	// Key names the answer in the state and on the wire, "" for [Known].
 	Key() string
-	// Words identifies the question in all its words, "" for [Known].
 	Words() string
-	// Err is nil if the question can be asked, and a [UsageError] if not.
 	Err() error
 
 	asking() *spec
@@ -45,8 +42,7 @@ func (q Question[T]) Key() string {
 	return q.spec.key
 }
 
-// Words identifies the question in all its words, "" for [Known]. An audit tells by it what
-// somebody agreed to.
+// Words identifies the question's wording, "" for [Known].
 func (q Question[T]) Words() string {
 	if q.spec == nil {
 		return ""
@@ -72,9 +68,8 @@ func (q Question[T]) KnownValue() (v T, ok bool) {
 	return *q.known, true
 }
 
-// Default answers for clients that can't be asked, if the [UnaskablePolicy] says so, and for a
-// silent user ([Question.Within]). Who can be asked is asked, without preselection. A [Confirm]
-// has none.
+// Default answers for clients that can't be asked, if the [UnaskablePolicy] says so, and after
+// [Question.Within].
 func (q Question[T]) Default(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.confirms {
@@ -97,8 +92,8 @@ func (q Question[T]) Default(v T) Question[T] {
 	})
 }
 
-// Prefill shows v in the form, to be accepted or changed. Parts that are zero stay empty. Put a v
-// that may change between runs of the handler into [Once].
+// Prefill shows v in the form, to be accepted or changed. Put a v that may change between rounds
+// into [Once].
 func (q Question[T]) Prefill(v T) Question[T] {
 	return q.change(func(s *spec) error {
 		if s.kind != formKind || s.confirms || readsOutcome[T]() {
@@ -112,10 +107,8 @@ func (q Question[T]) Prefill(v T) Question[T] {
 	})
 }
 
-// Within gives the user d to answer, from when the question is sent. Then its Default stands in,
-// for any client. Without one a [Confirm] is false, an [Optional] nil, a [Reply] [Unanswered],
-// and any other question ends the call so. A modern client that never calls again is not waited
-// for.
+// Within gives the user d to answer. Then the Default stands in; else a [Confirm] is false, an
+// [Optional] nil, and a [Reply] [Unanswered], as any other question ends the call.
 func (q Question[T]) Within(d time.Duration) Question[T] {
 	return q.change(func(s *spec) error {
 		if d < time.Millisecond {
@@ -126,8 +119,7 @@ func (q Question[T]) Within(d time.Duration) Question[T] {
 	})
 }
 
-// AnyWords lets an answer stand though the question's words have changed since, such as a time in
-// its message. Otherwise the question is asked again.
+// AnyWords lets an answer stand though the question's words have changed since.
 func (q Question[T]) AnyWords() Question[T] {
 	return q.change(func(s *spec) error { s.anyWords = true; return nil })
 }

@@ -72,11 +72,9 @@ func (rt *Runtime) ErasesTasks(f keep.Eraser) { rt.eraseTask.Store(&f) }
 // is remembered, and longer than anybody looks after the call.
 const afterErasure = 48 * time.Hour
 
-// Erase empties the records of a call: its turns, its task, and its visits. Caller and call are
-// named as in a [listen.Round]. It returns how many were emptied.
-//
-// A later request of the call ends with [ResultNotKept]. While a round of it runs Erase returns
-// an error: try again. Erase no call that waits for its user, or nobody undoes its effects.
+// Erase empties the records of a call: its turns, its task, and its visits. While a round runs it
+// returns an error: try again. Erase no call that waits for its user, or nobody undoes its
+// effects.
 func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
 	eraser, ok := rt.keeper.(interface {
 		Erase(ctx context.Context, call string, names []string, expires time.Time) (int, error)

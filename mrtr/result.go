@@ -13,14 +13,13 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// A Texter is an output that says its own text, beside its structured output.
-type Texter interface{ Text() string }
-
-// ContentProvider is an output with content of its own, such as images, behind its text.
-type ContentProvider interface{ Content() []mcp.Content }
-
-// MetaProvider is an output with the _meta of its result.
-type MetaProvider interface{ Meta() mcp.Meta }
+// An output may say its own text, have content of its own behind that, such as images, and the _meta
+// of its result. Its structured output stands beside them.
+type (
+	texter          interface{ Text() string }
+	contentProvider interface{ Content() []mcp.Content }
+	metaProvider    interface{ Meta() mcp.Meta }
+)
 
 // result is the result of a call: the output of a handler, and for a typed tool the content
 // and _meta that the output makes itself.
@@ -120,7 +119,7 @@ func hasOwnContent[Out any]() bool {
 	if t.Kind() == reflect.Interface { // its values decide
 		return true
 	}
-	for _, way := range []reflect.Type{reflect.TypeFor[Texter](), reflect.TypeFor[ContentProvider](), reflect.TypeFor[MetaProvider]()} {
+	for _, way := range []reflect.Type{reflect.TypeFor[texter](), reflect.TypeFor[contentProvider](), reflect.TypeFor[metaProvider]()} {
 		if t.Implements(way) || reflect.PointerTo(t).Implements(way) {
 			return true
 		}
@@ -131,15 +130,15 @@ func hasOwnContent[Out any]() bool {
 // ownResult holds the text, content and _meta of an output that has any; else it is nil, and
 // go-sdk makes the content from the structured output.
 func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
-	texter, speaks := provider[Texter](out)
-	contents, shows := provider[ContentProvider](out)
-	meta, annotates := provider[MetaProvider](out)
+	says, speaks := provider[texter](out)
+	contents, shows := provider[contentProvider](out)
+	meta, annotates := provider[metaProvider](out)
 	if !speaks && !shows && !annotates {
 		return nil, nil
 	}
 	res := &mcp.CallToolResult{}
 	if speaks {
-		res.Content = []mcp.Content{&mcp.TextContent{Text: texter.Text()}}
+		res.Content = []mcp.Content{&mcp.TextContent{Text: says.Text()}}
 	}
 	if shows {
 		for _, content := range contents.Content() {

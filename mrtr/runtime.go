@@ -26,36 +26,30 @@ import (
 type Options struct {
 	Limits
 
-	// State configures the seal of states. Without keys a random one is used: instances that
-	// serve one another's rounds need the same.
+	// State has the keys of the states; if none, a random one.
 	State *statecodec.Options
-	// Audience names this server where several share keys: its states open at no other.
+	// Audience names this server where several share keys.
 	Audience string
-	// Principal identifies the sender of a request, to whom states are bound. One principal is
-	// one caller: tell users apart whom a gateway sends under one token. If nil, it is the
-	// UserID of go-sdk's token info, "" without a token; a token without a user is an error. An
-	// error refuses the request.
+	// Principal identifies the sender of a request, and states are bound to it: tell users apart
+	// who share a token. If nil, it is the UserID of go-sdk's token info, "" without a token.
 	Principal func(ctx context.Context, req mcp.Request) (string, error)
-	// Legacy is for legacy clients; LegacyBridge if zero.
-	Legacy LegacyPolicy
-	// Unaskable is for clients that can't be asked; UnaskableRefuse if zero.
+	Legacy    LegacyPolicy
 	Unaskable UnaskablePolicy
-	// Narrow takes from a client what it declares and can't do. The name that it gives itself
-	// proves nothing. It is called for each request, and must say the same in all rounds of a
-	// call.
+	// Narrow takes from a client what it declares and can't do, alike in all rounds of a call.
 	Narrow func(who mcp.Implementation, client era.Client) era.Client
-	// Bridge bounds the asking of legacy clients, within MaxRounds.
+	// Bridge bounds the asking of legacy clients.
 	Bridge *sse.BridgeOptions
-	// Durable has a store remember the rounds, so that a request that comes again gets the
-	// result of the first: durable.In(store, nil). See docs/what-can-happen-twice.md.
+	// Durable has a store remember the rounds, so that a request that comes again gets the first
+	// result: durable.In(store, nil). See docs/what-can-happen-twice.md.
 	Durable keep.Durability
-	// Same decides which first requests mean one call; SameWaiting if zero. It needs Durable.
+	// Same decides which first requests mean one call. It needs Durable.
 	Same SamePolicy
-	// SameKey is the key that a client has for a call, "" for none; [KeyFromClient] if nil. All
-	// requests of one principal with one key are one call, for a day after its end. A key of an
-	// unknown caller needs 16 bytes.
+	// SameKey is a client's key for a call, "" for none. If nil, it is the header
+	// Idempotency-Key, or idempotencyKey, idempotency-key or
+	// io.modelcontextprotocol/idempotencyKey of _meta. All requests of one principal with it are
+	// one call, for a day. An unknown caller's needs 16 bytes.
 	SameKey func(ctx context.Context, req mcp.Request) string
-	// Listener hears of all calls: see package observe.
+	// Listener hears of all calls, such as observe.With(observe.Log(nil)).
 	Listener listen.Listener
 }
 
@@ -86,11 +80,8 @@ func tokenFor(size int) int {
 	return (size+2)/3*4 + overhead
 }
 
-// Runtime serves the rounds of many calls of one server, or of several with the same handlers. It
-// seals their states, and recovers the panics of their authors.
-//
-// A state proves that this server made it for this request and principal, within its lifetime. It
-// does not prove that it was not used before: that takes Options.Durable.
+// Runtime serves the calls of one server. A state proves that it was made for this request and
+// principal, within its lifetime; not that it was never used before, which takes Options.Durable.
 type Runtime struct {
 	opts      Options
 	limits    Limits
@@ -162,7 +153,7 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	rt.codec, rt.intents = codec.For("request_state"), codec.For("intent")
 	if rt.opts.SameKey == nil {
-		rt.opts.SameKey = KeyFromClient
+		rt.opts.SameKey = keyFromClient
 	}
 	rt.longestTTL.Store(int64(rt.StateTTL()))
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
@@ -222,8 +213,8 @@ func (rt *Runtime) Limits() Limits { return rt.limits }
 // IsEphemeral reports whether its states open in this process alone.
 func (rt *Runtime) IsEphemeral() bool { return rt.state.Ephemeral }
 
-// Skew is how far the clocks of its instances may differ.
-func (rt *Runtime) Skew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
+// clockSkew is how far the clocks of its instances may differ.
+func (rt *Runtime) clockSkew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
 
 // Listener is that of [Options], or nil.
 func (rt *Runtime) Listener() listen.Listener { return rt.listener }
@@ -296,13 +287,13 @@ func (rt *Runtime) sealFor(t *target) {
 
 // lastUse is when no instance takes a state any more that ends at until by the clock of the one
 // that sealed it.
-func (rt *Runtime) lastUse(until time.Time) time.Time { return until.Add(2*rt.Skew() + time.Minute) }
+func (rt *Runtime) lastUse(until time.Time) time.Time {
+	return until.Add(2*rt.clockSkew() + time.Minute)
+}
 
-// Drain ends the runtime without ending the calls that wait in it, as far as ctx allows. From now
-// on a call that needs a held handler is refused with -31001: its client may send the request to
-// another instance. Held handlers that can't go on elsewhere get the rest of their time. Then all
-// requests are refused, those that run end, and Drain calls [Runtime.Close]. Drain before the
-// transport shuts down: see docs/operating.md.
+// Drain ends the runtime without ending the calls that wait in it, as far as ctx allows: it
+// refuses what another instance can serve, with -31001, gives held handlers the rest of their
+// time, waits for the rounds that run, and closes. Drain before the transport shuts down.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
 	for _, empty := range rt.services.drain() {
@@ -327,9 +318,8 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 // closingTime is how long Close waits.
 const closingTime = 10 * time.Second
 
-// Close unwinds held handlers, cancels rounds that are kept, and waits, ten seconds at most: the
-// error counts the handlers that still run then. Effects get five seconds more than their
-// handlers. Close does not close the store.
+// Close unwinds held handlers, cancels kept rounds, and waits for ten seconds at most: its error
+// counts the handlers that still run. It does not close the store.
 func (rt *Runtime) Close() error {
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()

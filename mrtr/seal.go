@@ -261,10 +261,8 @@ func (r *round) send(token string, asks []pending) {
 	}
 }
 
-// Inspect opens a state, for teaching and debugging. The binding names the modern client's
-// request that it belongs to; its method is tools/call if empty. A state is refused with a
-// [statecodec.TokenError], whose Reason must not reach a client. The content has answers and
-// values of effects, and its members may change.
+// Inspect opens a state, for teaching and debugging. The binding is the modern client's request;
+// its method is tools/call if empty. The content has answers and values of effects.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
 	request.Audience = audienceOf(rt.audience, request.Audience)

@@ -4,35 +4,32 @@ import "context"
 
 // A Style is a handler and how it is run. To a client all styles are the same.
 type Style[In, Out any] struct {
-	// Enter runs the handler over the history of its call, from its beginning or from where it
-	// is held. It returns questions where it needs answers.
+	// Enter runs the handler over the history of its call. It returns questions where it needs
+	// answers.
 	Enter func(ctx context.Context, p *Pass, in In) (*IncompleteResult, Out, error)
-	// Print names the style and the shape of the handler. A call goes on where it began with a
-	// print that Continues; nil means the same print.
+	// Print names the style and the shape of the handler. A call goes on if Continues takes the
+	// print that it began with; nil takes the same. Differs is the error if it does not.
 	Print     string
 	Continues func(print string) bool
-	// Differs is the error of a call that does not go on, where the style can say more.
-	Differs func(p *Pass, print string) error
-	// Replays: the handler goes on from the history alone. Holds: it may be held between rounds.
-	// Again: a run that was cut off can be gone on with.
+	Differs   func(p *Pass, print string) error
+	// The handler Replays: it goes on from the history alone. It Holds: it may be held between
+	// rounds. Again: a run that was cut off can be gone on with.
 	Replays, Holds, Again bool
-	// Asks are questions that every call asks.
-	Asks []AnyQuestion
-	// Undos are those of OnStop.
-	Undos []Undoing
-	// Wait has a held handler wait as long again. Its error says that the handler is gone.
+	Asks                  []AnyQuestion // in every call
+	Undos                 []Undoing     // see OnStop
+	// Wait has a held handler wait as long again, unless it is gone.
 	Wait func(p *Pass) error
-	// Leave lets go of the held handler: its call has ended, or goes on elsewhere.
+	// Leave lets go of the held handler.
 	Leave func(p *Pass, elsewhere bool)
 
 	legacy *Style[In, Out] // for legacy clients, see ByVersion
 }
 
-// GuardedFunc is a handler that runs from its top in every round. It returns, with [Need], as
-// soon as an answer is missing: the code above that guard runs again.
+// GuardedFunc runs from its top in every round, and returns with [Need] where an answer is
+// missing.
 type GuardedFunc[In, Out any] func(ctx context.Context, c *Call, in In) (*IncompleteResult, Out, error)
 
-// Native enters a guarded handler in every round. An effect above a guard belongs in [Once].
+// Native enters a guarded handler in every round. Effects above a guard belong in [Once].
 func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 	if h == nil {
 		return Style[In, Out]{}
@@ -43,8 +40,8 @@ func Native[In, Out any](h GuardedFunc[In, Out]) Style[In, Out] {
 	}}
 }
 
-// ByVersion serves modern clients with one style, and legacy ones with another, which may ask
-// over the session ([Question.AskOver]). A call stays in the era it began in.
+// ByVersion serves modern clients with one style, and legacy ones with another. A call stays in
+// its era.
 func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if modern.Enter == nil || legacy.Enter == nil {
 		return Style[In, Out]{}
@@ -56,9 +53,9 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	return modern
 }
 
-// OnStop returns the style with undos of effects, for a call that ends without completing:
-// declined, failed, cancelled, abandoned, or by [Stop]. They run in reverse order of the effects,
-// before the client gets the end of the call, which tells how they went.
+// OnStop returns the style with undos, for a call that ends without completing: declined, failed,
+// cancelled, abandoned, or by [Stop]. They run in reverse order of the effects, before the client
+// is told.
 func (s Style[In, Out]) OnStop(u ...Undoing) Style[In, Out] {
 	s.Undos = append(s.Undos[:len(s.Undos):len(s.Undos)], u...)
 	if s.legacy != nil {

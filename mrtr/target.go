@@ -20,41 +20,34 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// HandlerOptions configure one tool, prompt or resource. Zero fields, and nil, mean the settings
-// of the runtime.
+// HandlerOptions configure one handler. Zero fields mean the settings of the runtime.
 type HandlerOptions struct {
 	Legacy    LegacyPolicy
 	Unaskable UnaskablePolicy
-	// Version is that of the handler; if empty, that of the build, from its version control
-	// stamp.
+	// Version is that of the handler; if empty, the build's.
 	Version string
-	// Needs are questions that every call asks. A client that can't answer one is refused before
-	// the handler runs. Their words do not matter.
+	// Needs are questions that every call asks: a client that can't answer one is refused at
+	// once.
 	Needs []AnyQuestion
-	// Name is that of the tool, which [Add] knows: an instance that has not been called yet
-	// hides it, or undoes its abandoned calls, by that.
+	// Name is that of the tool. [Add] knows it.
 	Name string
-	// Audience names the servers that this handler belongs to, where one Runtime has several of
-	// its name.
+	// Audience tells handlers of one name and Runtime apart.
 	Audience string
-	// StateTTL is how long a state opens, and its user may take.
+	// StateTTL is how long a user may take to answer.
 	StateTTL time.Duration
-	// Unstored serves the calls of this handler without Options.Durable.
-	Unstored bool
-	// Same and SameKey are as in [Options].
-	Same    SamePolicy
-	SameKey func(ctx context.Context, req mcp.Request) string
-	// Interrupted says what becomes of a round whose instance died.
+	// Unstored leaves Options.Durable out.
+	Unstored    bool
+	Same        SamePolicy
+	SameKey     func(ctx context.Context, req mcp.Request) string
 	Interrupted Interrupted
-	// Within bounds a round that is kept; 5 minutes if zero.
+	// Within bounds a kept round; 5 minutes if zero.
 	Within time.Duration
-	// Cancel passes the client's cancellation on to a kept round's code outside effects.
+	// Cancel passes the client's cancellation on to code outside effects.
 	Cancel bool
-	// Task says when a call of a tool becomes a task.
-	Task TaskPolicy
+	Task   TaskPolicy
 }
 
-// Interrupted says what becomes of a round that was cut off, when its request comes again.
+// Interrupted says what becomes of a round whose instance died.
 type Interrupted int
 
 const (

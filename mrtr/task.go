@@ -8,8 +8,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
-// Detach makes the call a task from here on, where its [TaskPolicy] says Detached and its client
-// takes tasks. A handler that is entered again calls it again.
+// Detach makes the call a task from here on, where its [TaskPolicy] says Detached.
 func Detach(ctx context.Context) {
 	if r := rendezvous.TaskRoundOf(ctx); r != nil {
 		r.Detach()

@@ -18,22 +18,22 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Add adds a tool to a server. Like mcp.AddTool it panics where the program is wrong. An output
-// that is more than data is a [Texter], [ContentProvider] or [MetaProvider].
-func Add[In, Out any](s *mcp.Server, rt *Runtime, t *mcp.Tool, style Style[In, Out], opts ...*HandlerOptions) {
-	var o HandlerOptions
-	if len(opts) > 1 {
-		panic(misuse("Add has %d HandlerOptions: put all of them into one", len(opts)))
+// Add adds a tool. Like mcp.AddTool it panics where the program is wrong. An output may have
+// methods Text() string, Content() []mcp.Content and Meta() mcp.Meta, for more than data.
+func Add[In, Out any](s *mcp.Server, r *Runtime, t *mcp.Tool, h Style[In, Out], o ...*HandlerOptions) {
+	var own HandlerOptions
+	if len(o) > 1 {
+		panic(misuse("Add has %d HandlerOptions: put all of them into one", len(o)))
 	}
-	if len(opts) == 1 && opts[0] != nil {
-		o = *opts[0]
+	if len(o) == 1 && o[0] != nil {
+		own = *o[0]
 	}
-	o.Name = t.Name
-	if raw, ok := any(style).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
-		AddRawTool(s, t, RawTool(rt, raw, &o))
+	own.Name = t.Name
+	if raw, ok := any(h).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
+		AddRawTool(s, t, RawTool(r, raw, &own))
 		return
 	}
-	AddTool(s, t, Tool(rt, style, &o))
+	AddTool(s, t, Tool(r, h, &own))
 }
 
 // Tool makes a handler for mcp.AddTool. [Add] is shorter, and a call costs half.
@@ -56,8 +56,8 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 }
 
 // RawTool makes a handler for mcp.Server.AddTool: arguments come, and results go, as they are.
-func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], opts *HandlerOptions) mcp.ToolHandler {
-	f := newFront(rt, s, opts, rawFormat{})
+func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *HandlerOptions) mcp.ToolHandler {
+	f := newFront(rt, s, o, rawFormat{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		done, asks, err := f.serve(ctx, toolExchange(req), bytes.Clone(req.Params.Arguments))
 		switch {
@@ -84,8 +84,11 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 	}
 }
 
+// Arguments are those of a prompt.
+type Arguments = map[string]string
+
 // Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
-func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
+func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
@@ -110,8 +113,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 	}
 }
 
-// Resource makes a resource handler, whose input is the address. The result of a call that asked
-// goes out uncached.
+// Resource makes a resource handler, whose input is the address.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
@@ -137,14 +139,13 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 	}
 }
 
-// AddTool does as mcp.AddTool does, at less than half the cost of a call, with a handler of
-// [Tool] or of your own.
+// AddTool is mcp.AddTool at less than half the cost of a call, for any handler.
 func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
 	described, handler := typed.Handler(t, h)
 	AddRawTool(s, described, handler)
 }
 
-// AddRawTool does as mcp.Server.AddTool does, for package mcphttp to serve past go-sdk's layers.
+// AddRawTool is mcp.Server.AddTool, for package mcphttp to serve past go-sdk's layers.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
 
 // front is a registered handler: the one way from a request to a round, whichever of the three

@@ -24,21 +24,23 @@ type Undo[T any] struct {
 	Why     error  // what ended the call
 }
 
+// UndoFunc undoes an effect. Its error says that the effect could not be undone.
+type UndoFunc[T any] func(ctx context.Context, c *Call, u Undo[T]) error
+
 // Undoing undoes the effect under one key.
 type Undoing struct {
 	key string
 	run func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
 }
 
-// UndoOf undoes the effect under key when its call ends without completing: see [Style.OnStop].
+// UndoOf undoes the effect under key: see [Style.OnStop].
 //
 //	style := mrtr.Native(book).OnStop(mrtr.UndoOf("hold", func(ctx context.Context, c *mrtr.Call, u mrtr.Undo[Seat]) error {
 //		return desk.Release(ctx, u.Idem, u.Value)
 //	}))
 //
-// It runs without the handler: also after a crash, at another instance, and in a newer version.
-// It is an effect itself, and its error says that the effect could not be undone.
-func UndoOf[T any](key string, undo func(ctx context.Context, c *Call, u Undo[T]) error) Undoing {
+// It runs without the handler: also after a crash, elsewhere, and in a newer version.
+func UndoOf[T any](key string, undo UndoFunc[T]) Undoing {
 	if undo == nil {
 		return Undoing{key: key}
 	}
@@ -159,8 +161,7 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon ends a call that only this held handler could have gone on with, and undoes its
-// effects.
+// Abandon undoes the effects of a call that only this held handler could have gone on with.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
 		l.undo(context.Background(), l.target.undos, why)

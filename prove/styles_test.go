@@ -81,7 +81,7 @@ func inMemory(t *testing.T, o options.Option, stored bool) *prove.Report {
 	p.once.Do(func() {
 		scenario := weather
 		if scenario.Repeatable = !stored; stored {
-			scenario.Key = "idempotencyKey" // see mrtr.KeyFromClient
+			scenario.Key = "idempotencyKey" // see mrtr.Options.SameKey
 		}
 		p.report = provetest.Examine(t, serves(t, o, stored), scenario, nil)
 	})

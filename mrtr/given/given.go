@@ -46,9 +46,12 @@ func Always[In, T any](q mrtr.Question[T]) Answer[In, T] {
 	return Question(q.Key(), func(context.Context, In) (mrtr.Question[T], error) { return q, nil })
 }
 
+// Following makes the question that follows from an answer.
+type Following[In, A, T any] func(ctx context.Context, in In, a A) (mrtr.Question[T], error)
+
 // After is an answer that depends on another one. Its function runs when that is known, so its
 // question goes out in a later round.
-func After[In, A, T any](a Answer[In, A], key string, ask func(ctx context.Context, in In, a A) (mrtr.Question[T], error)) Answer[In, T] {
+func After[In, A, T any](a Answer[In, A], key string, ask Following[In, A, T]) Answer[In, T] {
 	return newAnswer(key, ask != nil, func(ctx context.Context, at *At[In]) (mrtr.Question[T], error) {
 		return ask(ctx, at.In, a.Of(at))
 	}, a.answer)
@@ -153,15 +156,21 @@ func ordered[In any](wanted ...*answer[In]) (order []*answer[In]) {
 	return order
 }
 
+// Func is a handler with one answer, and Func2 one with two.
+type (
+	Func[In, A, Out any]     func(ctx context.Context, c *mrtr.Call, in In, a A) (Out, error)
+	Func2[In, A, B, Out any] func(ctx context.Context, c *mrtr.Call, in In, a A, b B) (Out, error)
+)
+
 // Handler names the answer that a handler needs, and enters it once, when that is there. A decline
 // ends the call, unless the question is lenient. The handler's effects happen after the last
 // question.
-func Handler[In, Out, A any](a Answer[In, A], h func(ctx context.Context, c *mrtr.Call, in In, a A) (Out, error)) mrtr.Style[In, Out] {
+func Handler[In, Out, A any](a Answer[In, A], h Func[In, A, Out]) mrtr.Style[In, Out] {
 	return style(h != nil, func(ctx context.Context, at *At[In]) (Out, error) { return h(ctx, at.Call, at.In, a.Of(at)) }, a.answer)
 }
 
 // Handler2 is [Handler] with two answers.
-func Handler2[In, Out, A, B any](a Answer[In, A], b Answer[In, B], h func(ctx context.Context, c *mrtr.Call, in In, a A, b B) (Out, error)) mrtr.Style[In, Out] {
+func Handler2[In, Out, A, B any](a Answer[In, A], b Answer[In, B], h Func2[In, A, B, Out]) mrtr.Style[In, Out] {
 	return style(h != nil, func(ctx context.Context, at *At[In]) (Out, error) {
 		return h(ctx, at.Call, at.In, a.Of(at), b.Of(at))
 	}, a.answer, b.answer)

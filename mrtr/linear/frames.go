@@ -222,7 +222,7 @@ func (t *frames) note() {
 // let go where there is no room.
 func (t *frames) hold(r *run) (token string, err error) {
 	r.ctx.round.Store(nil)
-	r.isTask = r.own.IsTask()
+	r.isTask = r.own.Round().Task
 	token, err = t.park(r)
 	if err != nil && r.how.replays {
 		r.end(err)

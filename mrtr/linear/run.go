@@ -135,7 +135,7 @@ func (r *run) receive(ctx context.Context, p *mrtr.Pass) (handover, error) {
 		return t, nil
 	case <-ctx.Done():
 	}
-	waits := p.IsKept() || keep.EndOf(context.Cause(ctx)) != nil
+	waits := p.Round().Kept || keep.EndOf(context.Cause(ctx)) != nil
 	r.leaveAlone(!waits)
 	r.end(context.Cause(ctx))
 	if !waits {

@@ -87,10 +87,13 @@ func Always[In, Out, T any](b *List[In, Out], q mrtr.Question[T]) Step[T] {
 	return s
 }
 
+// Effect is the function of a step that does something. idem is that of [mrtr.Once].
+type Effect[In, T any] func(ctx context.Context, at *At[In], idem string) (T, error)
+
 // Do adds a step that does something, once: its value is remembered, and later steps read it as
-// it is after a round trip through JSON. [mrtr.ErrSkip] passes the step over. idem and the options
-// are those of [mrtr.Once].
-func Do[In, Out, T any](b *List[In, Out], key string, f func(ctx context.Context, at *At[In], idem string) (T, error), opts ...*mrtr.EffectOptions[T]) Step[T] {
+// it is after a round trip through JSON. [mrtr.ErrSkip] passes the step over. The
+// options are those of [mrtr.Once].
+func Do[In, Out, T any](b *List[In, Out], key string, f Effect[In, T], opts ...*mrtr.EffectOptions[T]) Step[T] {
 	s := &step[In]{key: key, typ: reflect.TypeFor[T](), load: loadDo[T](key)}
 	s.free = len(opts) == 1 && opts[0] != nil && opts[0].AnyAnswers
 	if len(opts) > 1 {
@@ -164,7 +167,7 @@ func (at *At[In]) at(i int, key string) value {
 
 // OnStop undoes what a doing step did when the call ends without completing, as
 // [mrtr.Style.OnStop] does for an effect.
-func OnStop[In, Out, T any](b *List[In, Out], s Step[T], undo func(ctx context.Context, c *mrtr.Call, u mrtr.Undo[T]) error) {
+func OnStop[In, Out, T any](b *List[In, Out], s Step[T], undo mrtr.UndoFunc[T]) {
 	b.undos = append(b.undos, mrtr.UndoOf(s.key, undo))
 }
 
