@@ -83,7 +83,7 @@ export const claims = {
     /Instance (.) took the task over and ran/,
     (s, i) => s.runs.at(-1).instance === i.toLowerCase() && !s.runs.at(-1).resumed && s.runs.length > 2,
   ],
-  "a task completed": [/The task completed at instance (.)/, (s, i) => result(s) && s.runs.every((r) => r.instance === i.toLowerCase())],
+  "a task completed": [/The task completed at instance (.)/, (s, i) => result(s) && s.runs.at(-1).instance === i.toLowerCase()],
   "the other one completed": [
     /Instance (.) completed the task that instance (.) left/,
     (s, to, from) => result(s) && ran(s, to) && ran(s, from) && s.runs.at(-1).instance === to.toLowerCase(),

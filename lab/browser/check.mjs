@@ -367,6 +367,21 @@ check("reload", {}, async (page) => {
   same([r.text, r.charges], ["Springfield, Illinois: 18°C, clear.", 1], "the call");
 });
 
+// A task needs its id alone, and outlives the page.
+check("reload/task", {}, async (page) => {
+  await choose(page, { style: "journal", task: true });
+  await page.getByLabel("with a store").check({ force: true });
+  await call(page);
+  await asked(page, "Which units?");
+  await press(page, /^kill it/);
+  await page.getByText("the one that is left").waitFor();
+  await page.reload();
+  await asked(page, "Which units?");
+  await press(page, "Answer");
+  const r = await done(page, "a task after a reload");
+  same([r.text, r.charges], ["Lisbon: 22°C, partly cloudy.", 1], "the task");
+});
+
 // A call goes from A to B and back, and each is killed on its way.
 check("a, b, a", {}, async (page) => {
   await choose(page, { style: "once", place: "Springfield" });

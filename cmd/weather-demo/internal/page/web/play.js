@@ -130,7 +130,7 @@ export class Play {
 	// #play makes a call, or goes on from its last result.
 	async #play(call, last) {
 		const { bench, story } = call;
-		Object.assign(this, { current: call, met: true, to: "a" });
+		Object.assign(this, { current: call, met: true, to: last && bench.killed.has("a") ? "b" : "a" });
 		this.stage.reset(story, bench);
 		if (last) this.stage.shown = story.items.length;
 		call.show = async () => {
