@@ -185,7 +185,7 @@ func (r *round) extend(was *lineage) *keep.Extend {
 	for turn := range r.st.turn {
 		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
 	}
-	return &keep.Extend{names, time.UnixMilli(r.st.line.keeps)}
+	return &keep.Extend{Names: names, Until: time.UnixMilli(r.st.line.keeps)}
 }
 
 const (
@@ -198,7 +198,7 @@ const (
 // due is when nobody can go on any more with a call whose states end at a time.
 func (r *round) due(until time.Time) keep.Due {
 	at := until.Add(2*r.target.rt.skew + settled)
-	return keep.Due{at, at.Add(lookedAfter)}
+	return keep.Due{At: at, Until: at.Add(lookedAfter)}
 }
 
 // canUndo reports whether the call has effects whose undo is declared.
