@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/spelling"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
@@ -87,7 +88,9 @@ func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 		e := h[i]
 		at := slices.IndexFunc(undos, func(u Undoing) bool { return u.key == shown(e.key) })
 		switch {
-		case at < 0 || !e.mayStand() || h.undoing(e.key) != nil || l.runs(e.key):
+		case !e.mayStand() || h.undoing(e.key) != nil || l.runs(e.key):
+		case at < 0:
+			l.missesUndo(&e, undos)
 		case l.doubts && (i < l.base || e.found):
 			l.locked(func() {
 				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it may have been undone before"})
@@ -95,6 +98,21 @@ func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 		default:
 			l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why)
 		}
+	}
+}
+
+// missesUndo tells the log of an effect that stands because the key of its undo is misspelt. What
+// effects a handler has shows only when they happen.
+func (l *ledger) missesUndo(e *entry, undos []Undoing) {
+	own := []string{shown(e.key)}
+	for _, u := range undos {
+		if len(spelling.Nearest(u.key, own, 1)) == 0 || slices.ContainsFunc(l.history(), func(e entry) bool { return shown(e.key) == u.key }) {
+			continue
+		}
+		err := misuse("effect %q has no undo: is that of %q meant for it?", own[0], u.key)
+		l.locked(func() {
+			l.hear(listen.Entry{Kind: listen.Stands, Key: own[0], Err: err, Reason: "it could not be undone"})
+		})
 	}
 }
 
@@ -182,7 +200,7 @@ func (r *round) lookAfter(o *keep.Outcome) {
 	}
 	r.locked(func() { r.watched = true })
 	at := r.due()
-	o.Due = keep.Due{at, at.Add(lookedAfter)}
+	o.Due = keep.Due{At: at, Until: at.Add(lookedAfter)}
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)

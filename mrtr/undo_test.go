@@ -423,6 +423,17 @@ func TestUndosThatCannotBe(t *testing.T) {
 		steps.OnStop(list, step, undo)
 	}), `mrtr: key "k" stands for two undos: each needs a key of its own`)
 
+	// Which effects guarded code has shows when they happen: then the log tells of a misspelt key.
+	seen := &kit.Recorder{}
+	misspelt := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Listener: observe.With(seen)}), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
+		kit.Once(s, "page", func(context.Context, string) (string, error) { return "", nil })
+		return kit.Out{}, errors.New("no chairs")
+	})).OnStop(mrtr.UndoOf("resreve", undo)), "").Begin()
+	require.ErrorContains(t, misspelt.Err, "no chairs.")
+	require.Len(t, seen.Of(observe.StopFailed), 1)
+	require.EqualError(t, kit.Misuse(t, seen.Of(observe.StopFailed)[0].Err), `mrtr: effect "reserve" has no undo: is that of "resreve" meant for it?`)
+
 	// Stop with another type than the output's.
 	wrong := mrtr.Native(kit.Guarded(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, mrtr.Stop(7) }))
 	require.EqualError(t, kit.Misuse(t, kit.ServeTrip(t, wrong).Begin().Err), "mrtr: Stop has a int, and the handler's output is a kit.Out")

@@ -148,18 +148,19 @@ func take(p *mrtr.Pass, res *mcp.CallToolResult) (questions []mrtr.AnyQuestion, 
 // free is the key under which we ask a question of the upstream's: its own, unless no question
 // of ours can have it, or an earlier one has. An upstream that asks again may word it anew.
 func free(theirs string, used []string) (ours string) {
-	if !fits(theirs) {
+	if !isKey(theirs) {
 		theirs = "question"
 	}
 	ours = theirs
-	for n := 2; slices.Contains(used, ours) || !fits(ours); n++ {
+	for n := 2; slices.Contains(used, ours) || !isKey(ours); n++ {
 		suffix := fmt.Sprintf("-%d", n)
 		ours = theirs[:min(len(theirs), 64-len(suffix))] + suffix
 	}
 	return ours
 }
 
-func fits(key string) bool { return mrtr.Roots(key).Err() == nil }
+// isKey reports whether a question of ours can have the key.
+func isKey(key string) bool { return mrtr.Confirm(key, "?").Err() == nil }
 
 const (
 	mostIdle = 3      // requests in a row that the upstream answers with a state alone
