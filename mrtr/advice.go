@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,7 @@ const (
 	tryLater   = " Try again later."
 	checkFirst = "do not call the tool again without checking."
 
+	fault     = "This tool has a fault: its server's log says more."
 	sendAgain = ". Send the same request again: it goes on with the effects that have happened."
 )
 
@@ -177,6 +179,39 @@ func (e *reported) ToolErrorHints() []string {
 		return inner.ToolErrorHints()
 	}
 	return nil
+}
+
+// A faulty error ends the call by a mistake of the program. Its text is for the log, and the client
+// reads one sentence in its place.
+type faulty struct {
+	error
+	stands string
+}
+
+func (f *faulty) Error() string { return fault + f.stands }
+
+func (f *faulty) Unwrap() error { return f.error }
+
+// Layers outside show a client the text of the outermost typed error, and log its cause.
+func (f *faulty) ToolErrorType() string   { return errorType(f.error) }
+func (f *faulty) ToolErrorExpected() bool { return false }
+func (f *faulty) ToolErrorCause() string  { return f.error.Error() }
+
+// forClient is the error of a call as its client gets it.
+func (r *round) forClient(err error) error {
+	var misused *UsageError
+	if !errors.As(err, &misused) {
+		return err
+	}
+	if r.target.rt.listener == nil { // nobody else would know
+		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
+	}
+	f := &faulty{error: err}
+	var done *reported
+	if errors.As(err, &done) {
+		f.stands = done.stands
+	}
+	return f
 }
 
 // lostValue marks the error of an effect that ran and whose value is lost.

@@ -20,6 +20,5 @@
 // guards an effect that must not happen twice, and [Style.OnStop] undoes it.
 //
 // Packages linear, steps and given have other styles, durable keeps calls in a store, and observe
-// logs them. Who writes a listener or a keeper needs listen or keep, and for a style of one's own
-// there is [Pass].
+// logs them. Who writes a listener or a keeper needs listen or keep, and who writes a style, Pass.
 package mrtr

@@ -113,6 +113,7 @@ func TestWrongQuestions(t *testing.T) {
 			client := kit.Connect(t, kit.ServeTool(rt, needing(wrong.question), nil), nil)
 			out := kit.Call(t, client, nil)
 			kit.FailsWith(t, out, err.Error())
+			require.Equal(t, err, seen.Of(observe.CallStopped)[0].Err, "the log has it all")
 			require.Empty(t, seen.Of(observe.QuestionsAsked))
 		})
 	}

@@ -237,7 +237,10 @@ func TestAWholeResultDoesNotAsk(t *testing.T) {
 				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
 					reply := kit.Send(t, c, r)
 					require.NotNil(t, reply.Error)
-					require.Contains(t, reply.Error.Message, told)
+					require.Equal(t, "This tool has a fault: its server's log says more.", reply.Error.Message)
+				}
+				for _, e := range seen.Of(observe.CallStopped) {
+					require.ErrorContains(t, e.Err, told)
 				}
 				require.Empty(t, c.Asked())
 				require.Len(t, seen.Of(observe.CallStopped), 3)

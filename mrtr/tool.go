@@ -209,7 +209,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	o := r.serve(ctx)
 	switch {
 	case o.Err != nil:
-		return done, asks{}, asWire(o.Err)
+		return done, asks{}, r.forClient(asWire(o.Err))
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
 		until := deadlines(r.sent.asks)

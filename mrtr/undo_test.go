@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,18 +303,22 @@ func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 	kit.Differs(t, "what an abandoned call did is undone by the store's time")
 	for _, name := range []string{"coroutine", "resumable"} {
 		kit.InBubble(t, name, func(t *testing.T) {
-			r := &reserving{undo: func() error { return nil }}
+			var ended atomic.Int32
+			r := &reserving{undo: func() error {
+				time.Sleep(time.Second)
+				ended.Add(1)
+				return nil
+			}}
 			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
 			tool := kit.NewTrip(rt, r.styles()[name], "")
 			tool.Begin()
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
-			undone := map[bool]int{true: 1}[name == "coroutine"]
-			require.Len(t, r.undos, undone)
+			undone := map[bool]int32{true: 1}[name == "coroutine"]
+			require.Equal(t, undone, ended.Load())
 			tool.Begin()
 			require.NoError(t, rt.Close())
-			synctest.Wait()
-			require.Len(t, r.undos, 2*undone)
+			require.Equal(t, 2*undone, ended.Load())
 		})
 	}
 }
@@ -422,6 +427,17 @@ func TestUndosThatCannotBe(t *testing.T) {
 		steps.OnStop(list, step, undo)
 		steps.OnStop(list, step, undo)
 	}), `mrtr: key "k" stands for two undos: each needs a key of its own`)
+
+	// Which effects guarded code has shows when they happen: then the log tells of a misspelt key.
+	seen := &kit.Recorder{}
+	misspelt := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Listener: observe.With(seen)}), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
+		kit.Once(s, "page", func(context.Context, string) (string, error) { return "", nil })
+		return kit.Out{}, errors.New("no chairs")
+	})).OnStop(mrtr.UndoOf("resreve", undo)), "").Begin()
+	require.ErrorContains(t, misspelt.Err, "no chairs.")
+	require.Len(t, seen.Of(observe.StopFailed), 1)
+	require.EqualError(t, kit.Misuse(t, seen.Of(observe.StopFailed)[0].Err), `mrtr: effect "reserve" has no undo: is that of "resreve" meant for it?`)
 
 	// Stop with another type than the output's.
 	wrong := mrtr.Native(kit.Guarded(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, mrtr.Stop(7) }))

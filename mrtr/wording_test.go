@@ -15,6 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -259,7 +260,7 @@ func TestAQuestionThatIsNeverWordedAlike(t *testing.T) {
 			rt, seen := kit.NewRuntime(t, nil)
 			out := kit.Call(t, kit.Connect(t, kit.ServeStyle(rt, styles[style], nil), &wire.Options{Capabilities: wire.Everything}), wire.Answers{"*": k.answer})
 			require.True(t, out.IsError, kind)
-			require.Contains(t, out.Text, `mrtr: question "q" is worded anew in every round`, kind)
+			require.ErrorContains(t, seen.Of(observe.CallStopped)[0].Err, `mrtr: question "q" is worded anew in every round`, kind)
 			require.LessOrEqual(t, out.Rounds, 3, kind)
 			require.LessOrEqual(t, seen.Entries(), 3, kind)
 		}

@@ -29,7 +29,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr"
 )
 
@@ -149,16 +148,19 @@ func take(p *mrtr.Pass, res *mcp.CallToolResult) (questions []mrtr.AnyQuestion, 
 // free is the key under which we ask a question of the upstream's: its own, unless no question
 // of ours can have it, or an earlier one has. An upstream that asks again may word it anew.
 func free(theirs string, used []string) (ours string) {
-	if usage.CheckKey(theirs) != nil {
+	if !isKey(theirs) {
 		theirs = "question"
 	}
 	ours = theirs
-	for n := 2; slices.Contains(used, ours) || usage.CheckKey(ours) != nil; n++ {
+	for n := 2; slices.Contains(used, ours) || !isKey(ours); n++ {
 		suffix := fmt.Sprintf("-%d", n)
 		ours = theirs[:min(len(theirs), 64-len(suffix))] + suffix
 	}
 	return ours
 }
+
+// isKey reports whether a question of ours can have the key.
+func isKey(key string) bool { return mrtr.Confirm(key, "?").Err() == nil }
 
 const (
 	mostIdle = 3      // requests in a row that the upstream answers with a state alone

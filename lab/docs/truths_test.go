@@ -66,14 +66,14 @@ var truths = []truth{
 			return nil, said{"done"}, nil
 		})
 	}, `The tool took another way in this call than before: effect "hold" is no longer run. Add AnyAnswers to it if it stands whatever the answers are. "hold" was done: do not call the tool again without checking.`, did{"held"}, true},
-	{"A question that is worded anew in every round ends its call, with both wordings.", func(done *did) mrtr.Style[struct{}, said] {
+	{"A question that is worded anew in every round ends its call, and its author reads why in the log.", func(done *did) mrtr.Style[struct{}, said] {
 		return mrtr.Native(func(_ context.Context, c *mrtr.Call, _ struct{}) (*mrtr.IncompleteResult, said, error) {
 			done.add("asked")
 			anew := mrtr.Choose("which", fmt.Sprintf("Which, %d?", len(*done)), mrtr.Choices("a", "b")...)
 			mrtr.Answer(c, anew)
 			return mrtr.Need(anew), said{}, nil
 		})
-	}, `mrtr: question "which" is worded anew in every round, so that no answer is to its words: it was "Which, 2?", and is "Which, 3?". Leave out what changes, or add AnyWords`, did{"asked", "asked", "asked"}, true},
+	}, "This tool has a fault: its server's log says more.", did{"asked", "asked", "asked"}, true},
 	{"The value of a panic reaches the log alone.", func(done *did) mrtr.Style[struct{}, said] {
 		return linear.Journal(func(context.Context, *mrtr.Call, struct{}) (said, error) { panic("the password") })
 	}, "The tool failed unexpectedly.", nil, true},

@@ -43,6 +43,7 @@ type record struct {
 	call        string          // of a first turn: the id that its effects are under
 	due         time.Time       // for Table.Overdue; zero for a turn that nobody has to look after
 	lives       time.Time       // until then, where it is due
+	asked       json.RawMessage // of a turn that is due before its end, in place of a result
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -64,6 +65,7 @@ func (r *record) appendTo(b []byte) []byte {
 	if !r.due.IsZero() {
 		w.Number("due", int(r.due.UnixMilli()))
 		w.Number("lives", int(r.lives.UnixMilli()))
+		w.Raw("asked", r.asked)
 	}
 	return w.End()
 }
@@ -84,7 +86,7 @@ func readRecord(b []byte) (r record, _ error) {
 	r.result = in.Raw("result")
 	r.branch, r.call = in.Text("branch"), in.Text("call")
 	if due := in.Number("due"); due != 0 {
-		r.due, r.lives = time.UnixMilli(int64(due)), time.UnixMilli(int64(in.Number("lives")))
+		r.due, r.lives, r.asked = time.UnixMilli(int64(due)), time.UnixMilli(int64(in.Number("lives"))), in.Raw("asked")
 	}
 	if format != recordFormat || !in.End() {
 		return record{}, errOtherRelease
@@ -169,24 +171,26 @@ func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
 // gets a result that was not kept. A turn that runs is [ErrInFlight].
 //
 // The first turns of equal calls have one record, which is that of the last of them: another call's
-// stays.
-func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires time.Time) (erased bool, _ error) {
+// stays. An outcome that is due stays too, as [ErrDue], unless end ends its call.
+func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires time.Time, end func(outcome []byte) (ended bool)) (found, erased bool, _ error) {
 	for {
 		r, at, err := t.look(ctx, key)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			return false, nil
+			return false, false, nil
 		case err != nil:
-			return false, err
+			return false, false, err
 		case r.isErased(), r.call != "" && r.call != call:
-			return false, nil
+			return true, false, nil
 		case r.status == running && (t.local || t.silence(key, at) < r.lease):
-			return false, ErrInFlight
+			return true, false, ErrInFlight
+		case !r.due.IsZero() && !end(r.result):
+			return true, false, ErrDue
 		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}
 		h.record = record{status: done, holder: t.newHolder(), lease: r.lease, call: r.call}
 		if err := h.update(ctx); !errors.Is(err, store.ErrConflict) {
-			return err == nil, err
+			return true, err == nil, err
 		}
 	}
 }

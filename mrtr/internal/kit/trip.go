@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -94,9 +95,18 @@ func (tool *Trip) Round(ctx context.Context, who, state string, responses mcp.In
 		Name: "trip", Arguments: arguments, RequestState: state, InputResponses: responses,
 	}}, in)
 	if err != nil || res == nil || res.InputRequests == nil {
-		return Reply{Plan: out.Plan, Err: err}
+		return Reply{Plan: out.Plan, Err: inLog(err)}
 	}
 	return Reply{Asks: slices.Sorted(maps.Keys(res.InputRequests)), State: res.RequestState}
+}
+
+// inLog is an error as the log has it: of a mistake in the program the client reads one sentence.
+func inLog(err error) error {
+	var misused *mrtr.UsageError
+	if errors.As(err, &misused) {
+		return errors.Unwrap(err)
+	}
+	return err
 }
 
 // Begin is the first round, for a caller nobody knows.
