@@ -38,14 +38,10 @@ func (b *boundary) arguments(next endpoint) endpoint {
 // refuse returns everything that is wrong with the arguments of a request, or nil
 // if the tool may have them.
 func (d *definition) refuse(c *call) *Validation {
-	if d == nil {
+	if d == nil || d.inputSchema() == nil {
 		return nil
 	}
-	schema := d.inputSchema()
-	if schema == nil {
-		return nil
-	}
-	if problems := schema.problems(c.arguments, c.clientName); problems != nil {
+	if problems := d.inputSchema().problems(c.arguments, c.clientName); problems != nil {
 		return &Validation{Fields: problems}
 	}
 	return nil
@@ -76,12 +72,8 @@ func displayed(text string, most int) string {
 	if cut {
 		runes = runes[:most]
 	}
-	for _, r := range runes {
-		plain := r == ' ' || r == '-' || r == '_' || r == '.' || r == '/' ||
-			'0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !plain {
-			return fmt.Sprintf("%q", string(runes))
-		}
+	if !consistsOf(string(runes), letters+digits+" -_./") {
+		return fmt.Sprintf("%q", string(runes))
 	}
 	if cut {
 		return string(runes) + "..."

@@ -45,6 +45,16 @@ func TestArguments(t *testing.T) {
 	} {
 		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, returns(text("fine")))
 	}
+	type numbers struct {
+		At    time.Time `json:"at,omitzero"`
+		Small int8      `json:"small,omitempty"`
+		Big   int64     `json:"big,omitempty"`
+		Count uint64    `json:"count,omitempty"`
+		Ratio float32   `json:"ratio,omitempty"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "numbers"}, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
+		return text("fine"), nil, nil
+	})
 	session := connect(t, s, nil)
 	for _, tc := range []struct {
 		tool, args string
@@ -65,6 +75,12 @@ func TestArguments(t *testing.T) {
 		{tool: "many", args: `{"argument_1000":1}`, want: []string{"/argument_1000 is not an argument of this tool" + sentIt}, hint: `Did you mean "argument_0000"? Valid arguments: ` + strings.Join(first, ", ") + ", and 981 more."},
 		{tool: "tag", args: `{"wait_for_previous":true}`, want: []string{"/wait_for_previous is not an argument of this tool"}, hint: `"wait_for_previous" is a scheduling flag of the agent's own runtime and was sent to the tool by mistake, by Some Agent 1: leave it out.`},
 		{tool: "dialect", args: `{"a":1}`}, // a schema that cannot be judged by
+		// go-sdk alone refuses these, in Go's words and with their values.
+		{tool: "numbers", args: `{"at":"s3cret"}`, want: []string{"/at must be a time such as 2006-01-02T15:04:05Z"}},
+		{tool: "numbers", args: `{"small":300}`, want: []string{"/small must be at most 127"}},
+		{tool: "numbers", args: `{"big":1e30}`, want: []string{"/big must be an integer from -9223372036854775808 to 9223372036854775807"}},
+		{tool: "numbers", args: `{"count":99999999999999999999}`, want: []string{"/count must be an integer from 0 to 18446744073709551615"}},
+		{tool: "numbers", args: `{"ratio":1e300}`, want: []string{"/ratio must be a number that is not so large"}},
 	} {
 		res, report := callTool(t, session, tc.tool, json.RawMessage(tc.args))
 		require.Equal(t, len(tc.want) > 0, res.IsError, tc.args)
@@ -180,49 +196,17 @@ func asker(t *testing.T, s *mcp.Server, version string) *mcp.ClientSession {
 		}})
 }
 
-// go-sdk asks a legacy client once. It would send the tool's next question unstamped,
-// and the client would read it as an empty success.
-func TestAQuestionTooManyForALegacyClient(t *testing.T) {
-	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "asks", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(asking()))
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-	res, report := callTool(t, asker(t, s, "2025-11-25"), "asks", nil)
-	require.True(t, res.IsError)
-	require.Equal(t, "input_unsupported", report.Type)
-	require.Nil(t, res.InputRequests)
-}
-
-// A result carries resultType if the session or the request itself is modern, and
-// not otherwise.
+// A request of a modern revision gets a resultType in a legacy session too.
 func TestResultTypeFollowsTheRequest(t *testing.T) {
-	for _, tc := range []struct {
-		explanation, session, request string
-		want                          bool
-	}{
-		{"a modern session", "2026-07-28", "", true},
-		{"a legacy session", "2025-11-25", "", false},
-		{"a modern request in a legacy session", "2025-11-25", "2026-07-28", true},
-	} {
-		s := newServer()
-		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
-		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
-		params := &mcp.CallToolParams{Name: "t"}
-		if tc.request != "" {
-			params.Meta = mcp.Meta{
-				mcp.MetaKeyProtocolVersion:    tc.request,
-				mcp.MetaKeyClientInfo:         map[string]any{"name": "c", "version": "1"},
-				mcp.MetaKeyClientCapabilities: map[string]any{},
-			}
-		}
-		res, err := asker(t, s, tc.session).CallTool(t.Context(), params)
-		require.NoError(t, err, tc.explanation)
-		wire := must(json.Marshal(res))(t)
-		require.Equal(t, tc.want, strings.Contains(string(wire), `"resultType":"complete"`), tc.explanation)
+	s := newServer()
+	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
+	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+	modern := mcp.Meta{mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientInfo: map[string]any{"name": "c", "version": "1"}, mcp.MetaKeyClientCapabilities: map[string]any{}}
+	for _, meta := range []mcp.Meta{nil, modern} {
+		res := must(asker(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Meta: meta}))(t)
+		require.Equal(t, meta != nil, strings.Contains(string(must(json.Marshal(res))(t)), `"resultType":"complete"`))
 	}
 }
-
-// go-sdk asks a legacy client from a goroutine of its own and encodes the schema again
-// after the answer, where a panic would end the process.
 
 // A legacy client is not shown an output schema that describes no object, for which a
 // strict one refuses the whole list, and gets such an output as text.
@@ -250,68 +234,3 @@ func TestOutputsThatLegacyClientsDoNotKnow(t *testing.T) {
 		require.NotNil(t, res.StructuredContent)
 	}
 }
-
-// Arguments that go-sdk cannot decode into the tool's types are refused like others:
-// without their values or Go's names, and without an effect, for the tool did not run.
-func TestArgumentsThatDoNotDecode(t *testing.T) {
-	type numbers struct {
-		At    time.Time `json:"at,omitzero"`
-		Small int8      `json:"small,omitempty"`
-		Big   int64     `json:"big,omitempty"`
-		Count uint64    `json:"count,omitempty"`
-		Ratio float32   `json:"ratio,omitempty"`
-	}
-	session := serving(t, nil, func(context.Context, *mcp.CallToolRequest, numbers) (*mcp.CallToolResult, any, error) {
-		return text("fine"), nil, nil
-	})
-	for _, tc := range []struct{ args, want string }{
-		{`{"at":"s3cret"}`, "/at must be a time such as 2006-01-02T15:04:05Z"},
-		{`{"small":300}`, "/small must be at most 127"},
-		{`{"big":1e30}`, "/big must be an integer from -9223372036854775808 to 9223372036854775807"},
-		{`{"count":99999999999999999999}`, "/count must be an integer from 0 to 18446744073709551615"},
-		{`{"ratio":1e300}`, "/ratio must be a number that is not so large"},
-	} {
-		res, report := callTool(t, session, "t", json.RawMessage(tc.args))
-		require.True(t, res.IsError, tc.args)
-		require.Equal(t, "validation", report.Type, tc.args)
-		require.True(t, *report.Expected)
-		require.Empty(t, report.Effect, tc.args)
-		require.Len(t, report.Fields, 1)
-		require.Equal(t, tc.want, report.Fields[0].Pointer+" "+report.Fields[0].Problem)
-		for _, leak := range []string{"s3cret", "e+30", "int64", "time.Time", "numbers", "unmarshal"} {
-			require.NotContains(t, strings.Join(texts(res), "\n"), leak)
-		}
-	}
-	// An error of the tool's own that looks alike is its own.
-	own := newServer()
-	mcp.AddTool(own, &mcp.Tool{Name: "t"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		type station struct{ Temperature int8 }
-		var upstream station
-		return nil, nil, json.Unmarshal([]byte(`{"Temperature":300}`), &upstream)
-	})
-	_, report := callTool(t, connect(t, own, nil), "t", map[string]any{"place": "Lisbon"})
-	require.Equal(t, "execution", report.Type)
-	require.Equal(t, "unknown", report.Effect)
-}
-
-// Middleware that refuses a call before the tool runs says so, and no effect is
-// reported.
-func TestARefusalOfMiddlewareHasNoEffect(t *testing.T) {
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
-	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/call" {
-				return nil, overloaded{errors.New("come back later")}
-			}
-			return next(ctx, method, req)
-		}
-	})
-	_, report := callTool(t, connect(t, s, nil), "t", nil)
-	require.Equal(t, "execution", report.Type)
-	require.Empty(t, report.Effect)
-}
-
-type overloaded struct{ error }
-
-func (overloaded) ToolErrorEffect() string { return "none" }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -185,22 +186,15 @@ func (e *BatchError) ToolErrorEffect() string {
 }
 
 func (e *BatchError) ToolErrorExpected() bool {
-	for _, item := range e.Items {
-		if !item.Expected {
-			return false
-		}
-	}
-	return len(e.Items) > 0
+	return len(e.Items) > 0 && !slices.ContainsFunc(e.Items, func(item *ItemError) bool { return !item.Expected })
 }
 
 // ToolErrorHints returns the items' hints without repetition.
 func (e *BatchError) ToolErrorHints() []string {
 	var hints []string
-	seen := map[string]bool{}
 	for _, item := range e.Items {
 		for _, hint := range item.Hints {
-			if !seen[hint] && len(hints) < maxItemTexts {
-				seen[hint] = true
+			if len(hints) < maxItemTexts && !slices.Contains(hints, hint) {
 				hints = append(hints, hint)
 			}
 		}

@@ -134,10 +134,6 @@ const (
 	checked               // and its output satisfies the tool's output schema
 )
 
-func (p phase) String() string {
-	return [...]string{"received", "entered", "ran", "checked"}[p]
-}
-
 // A trace is left behind by a handler, by its own account: an effect, or at least
 // a question to the user.
 type trace int
@@ -147,8 +143,6 @@ const (
 	asked
 	applied
 )
-
-func (t trace) String() string { return [...]string{"untouched", "asked", "applied"}[t] }
 
 // callOf is the call of a request.
 func callOf(method string, req mcp.Request) *call {
@@ -345,29 +339,23 @@ func requestIDFor(meta mcp.Meta, extra *mcp.RequestExtra) string {
 	return rand.Text()
 }
 
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// consistsOf reports whether a text has no characters but these.
+func consistsOf(text, characters string) bool { return strings.Trim(text, characters) == "" }
+
 func harmlessID(id string) bool {
-	if id == "" || len(id) > maxRequestID {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-		digit := '0' <= c && c <= '9'
-		if !letter && !digit && c != '-' && c != '_' && c != '.' && c != ':' {
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= maxRequestID && consistsOf(id, letters+digits+"-_.:")
 }
 
 // traceID is the second field of a W3C traceparent,
 // version-traceid-parentid-flags.
 func traceID(parent string) (string, bool) {
 	parts := strings.Split(parent, "-")
-	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0") == "" {
-		return "", false
-	}
-	if strings.Trim(parts[1], "0123456789abcdef") != "" {
+	if len(parts) < 4 || len(parts[1]) != 32 || consistsOf(parts[1], "0") || !consistsOf(parts[1], digits+"abcdef") {
 		return "", false
 	}
 	return parts[1], true

@@ -23,10 +23,18 @@ const (
 
 	maxCatalogPages = 1000
 
-	// maxKept bounds each map of the catalog. A full one is emptied: everything in
-	// it can be made again.
+	// maxKept bounds each map of the catalog.
 	maxKept = 1 << 12
 )
+
+// withRoom is a map of the catalog with room for one more. A full one is emptied: everything in
+// it can be made again.
+func withRoom[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil || len(m) == maxKept {
+		return map[K]V{}
+	}
+	return m
+}
 
 // A catalog knows the definitions of the server's tools. go-sdk gives them to
 // nobody except through tools/list, so the catalog sends that request, on the
@@ -81,11 +89,8 @@ func (k *catalog) fresh(ctx context.Context, c *call) *definition {
 // definition without an error means that the list is complete and lacks the tool.
 func (k *catalog) certain(ctx context.Context, c *call) (*definition, error) {
 	def, incomplete, err := k.find(ctx, c)
-	switch {
-	case err != nil:
-		return nil, err
-	case def != nil:
-		return def, nil
+	if err != nil || def != nil {
+		return def, err
 	}
 	return nil, incomplete
 }
@@ -173,10 +178,7 @@ func (k *catalog) show(c *call, s shown) {
 		delete(own, c.tool)
 		return
 	case own == nil:
-		if k.sessions == nil || len(k.sessions) == maxKept {
-			k.sessions = map[weak.Pointer[mcp.ServerSession]]map[string]shown{}
-		}
-		own = map[string]shown{}
+		k.sessions, own = withRoom(k.sessions), map[string]shown{}
 		k.sessions[viewer] = own
 	case len(own) == maxKept:
 		clear(own)
@@ -206,9 +208,7 @@ func (k *catalog) define(tool *mcp.Tool) *definition {
 	defer k.mu.Unlock()
 	def := k.tools[tool]
 	if def == nil {
-		if k.tools == nil || len(k.tools) == maxKept {
-			k.tools = map[*mcp.Tool]*definition{}
-		}
+		k.tools = withRoom(k.tools)
 		def = &definition{tool: tool, sink: k.sink}
 		k.tools[tool] = def
 	}
@@ -220,16 +220,10 @@ func (k *catalog) know(tools []*mcp.Tool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, tool := range tools {
-		if tool == nil {
-			continue
+		if tool != nil {
+			k.names = withRoom(k.names)
+			k.names[tool.Name] = struct{}{}
 		}
-		if _, ok := k.names[tool.Name]; ok {
-			continue
-		}
-		if k.names == nil || len(k.names) == maxKept {
-			k.names = map[string]struct{}{}
-		}
-		k.names[tool.Name] = struct{}{}
 	}
 }
 

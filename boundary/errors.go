@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,10 +50,7 @@ func (e *Validation) Error() string {
 func (e *Validation) sorted() []FieldError {
 	fields := slices.Clone(e.Fields)
 	slices.SortFunc(fields, func(a, b FieldError) int {
-		if order := strings.Compare(a.Pointer, b.Pointer); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Problem, b.Problem)
+		return cmp.Or(strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Problem, b.Problem))
 	})
 	return fields
 }

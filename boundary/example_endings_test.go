@@ -2,47 +2,72 @@ package boundary_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/options"
 )
 
 // A call ends in one of these ways, and the client and the log each get their end of it. The
 // cause of a fault is for the log alone.
 func Example_endings() {
-	decline := func(r *wire.Request) { r.Responses = map[string]any{"units": wire.Decline(wire.Question{})} }
-	forge := func(r *wire.Request) { r.State = "forged" }
+	rt, err := mrtr.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer rt.Close()
+	var log bytes.Buffer
+	client := endingsClient(rt, &log)
+	defer client.Close()
 	fmt.Println("the call                client gets           expected log gets")
 	for _, c := range []struct {
-		name   string
-		act    exampleAct
-		secret string // in the cause
+		name, tool, arguments string
+		answers               map[string]any // of a second request
+		state                 string         // in place of the call's own
+		secret                string         // in the cause
 	}{
-		{"completes", calls("weather", lisbon, wire.Answers{"units": wire.Value("metric")}), ""},
-		{"asks its user", requests("weather", lisbon), ""},
-		{"is declined", answersAfter("weather", lisbon, decline), ""},
-		{"names no known place", requests("weather", `{"location":"Lisbonn"}`), ""},
-		{"has a wrong argument", requests("weather", `{"locaton":"Lisbon"}`), ""},
-		{"is of a denied tier", requests("resolve", `{"work_item_id":1}`), ""},
-		{"brings a forged state", answersAfter("weather", lisbon, forge), ""},
-		{"names no known tool", requests("wether", lisbon), ""},
-		{"returns no JSON", requests("unsendable", `{}`), "NaN"},
-		{"does not return in time", requests("hangs", `{}`), ""},
-		{"panics", requests("panics", `{}`), "a secret that belongs in the log"},
+		{name: "completes", tool: "weather", arguments: `{"location":"Lisbon"}`, answers: map[string]any{"units": wire.Value("metric")(wire.Question{Key: "units"})}},
+		{name: "asks its user", tool: "weather", arguments: `{"location":"Lisbon"}`},
+		{name: "is declined", tool: "weather", arguments: `{"location":"Lisbon"}`, answers: map[string]any{"units": wire.Decline(wire.Question{})}},
+		{name: "names no known place", tool: "weather", arguments: `{"location":"Lisbonn"}`},
+		{name: "has a wrong argument", tool: "weather", arguments: `{"locaton":"Lisbon"}`},
+		{name: "is of a denied tier", tool: "resolve", arguments: `{}`},
+		{name: "brings a forged state", tool: "weather", arguments: `{"location":"Lisbon"}`, state: "forged", answers: map[string]any{}},
+		{name: "names no known tool", tool: "wether", arguments: `{}`},
+		{name: "returns no JSON", tool: "unsendable", arguments: `{}`, secret: "NaN"},
+		{name: "does not return in time", tool: "hangs", arguments: `{}`},
+		{name: "panics", tool: "panics", arguments: `{}`, secret: "a secret that belongs in the log"},
 	} {
-		var log bytes.Buffer
-		server := exampleServer{boundary: boundary.Options{
-			Logger: slog.New(slog.NewJSONHandler(&log, nil)), Deny: []boundary.Tier{boundary.Write},
-			ToolDeadlines: map[string]time.Duration{"hangs": 50 * time.Millisecond},
-		}}
-		reply := server.play(c.act)
+		log.Reset()
+		request := wire.Request{Name: c.tool, Arguments: json.RawMessage(c.arguments)}
+		reply, err := client.Send(context.Background(), request)
+		if err == nil && c.answers != nil {
+			log.Reset()
+			request.State, request.Responses = reply.State, c.answers
+			if c.state != "" {
+				request.State = c.state
+			}
+			reply, err = client.Send(context.Background(), request)
+		}
+		if err != nil {
+			panic(err)
+		}
 		kind, expected := gotByClient(reply)
-		fmt.Printf("%-24s%-22s%-9s%s\n", c.name, kind, expected, gotByLog(log.String()))
+		var record struct{ Level, Msg string }
+		if err := json.Unmarshal(log.Bytes(), &record); err != nil {
+			panic(err)
+		}
+		fmt.Printf("%-24s%-22s%-9s%-6s%s\n", c.name, kind, expected, record.Level, record.Msg)
 		if c.secret != "" {
 			fmt.Printf("  its cause reaches the client: %t, the log: %t\n",
 				strings.Contains(string(reply.Result), c.secret), strings.Contains(log.String(), c.secret))
@@ -65,6 +90,35 @@ func Example_endings() {
 	//   its cause reaches the client: false, the log: true
 }
 
+// endingsClient is a client of a server whose tools can end in all of these ways.
+func endingsClient(rt *mrtr.Runtime, log *bytes.Buffer) *wire.Client {
+	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather", Annotations: readOnly}, options.Native(rt, &options.Card{}))
+	mrtr.AddTool(server, &mcp.Tool{Name: "resolve", Annotations: &mcp.ToolAnnotations{DestructiveHint: new(bool)}}, options.MultiRound(rt))
+	for name, body := range map[string]func() float64{
+		"panics":     func() float64 { panic("a secret that belongs in the log") },
+		"hangs":      func() float64 { select {} }, // not even when its context ends
+		"unsendable": math.NaN,
+	} {
+		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: readOnly}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return nil, map[string]float64{"value": body()}, nil
+		})
+	}
+	err := boundary.Install(server, &boundary.Options{
+		Logger: slog.New(slog.NewJSONHandler(log, nil)), Deny: []boundary.Tier{boundary.Write},
+		ToolDeadlines: map[string]time.Duration{"hangs": 50 * time.Millisecond},
+	})
+	if err != nil {
+		panic(err)
+	}
+	client, err := wire.Connect(context.Background(), server, nil)
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
 // gotByClient is the kind of a reply and, of an error result, whether the agent can correct
 // it.
 func gotByClient(reply *wire.Reply) (kind, expected string) {
@@ -76,16 +130,10 @@ func gotByClient(reply *wire.Reply) (kind, expected string) {
 	case !reply.IsError:
 		return "the result", "-"
 	}
-	_, report := exampleReport(reply)
-	return "error, " + report.Type, fmt.Sprint(*report.Expected)
-}
-
-// gotByLog is the record of the last call.
-func gotByLog(log string) string {
-	lines := strings.Split(strings.TrimSpace(log), "\n")
-	var record struct{ Level, Msg string }
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &record); err != nil {
+	var result mcp.CallToolResult
+	if err := json.Unmarshal(reply.Result, &result); err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%-6s%s", record.Level, record.Msg)
+	report, _ := boundary.ReportOf(&result)
+	return "error, " + report.Type, fmt.Sprint(*report.Expected)
 }

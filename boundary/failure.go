@@ -236,12 +236,4 @@ func (c *call) effect(f *failure) string {
 
 // unknownEffect is the effect to report for a call that was cut off, unless the
 // tool did not run or is read-only.
-func (c *call) unknownEffect() string {
-	switch phase, left := c.state(); {
-	case phase == received || c.definition().readOnly():
-		return ""
-	case left == applied:
-		return effectApplied
-	}
-	return effectUnknown
-}
+func (c *call) unknownEffect() string { return c.effect(&failure{}) }

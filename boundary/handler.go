@@ -130,9 +130,6 @@ func (c *call) mayRetry(ctx context.Context, err error) bool {
 
 // sleep is false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return true
-	}
 	select {
 	case <-time.After(d):
 		return true

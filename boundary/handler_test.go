@@ -32,15 +32,18 @@ func TestRetry(t *testing.T) {
 		err         error
 		asks        bool
 		state       string
+		pause       time.Duration
 		want        int
+		took        time.Duration
 	}{
-		{"a read-only tool is run again", readOnly, flaky, false, "", 3},
-		{"no other is", nil, flaky, false, "", 1},
-		{"nor after an error that does not ask for it", readOnly, errors.New("no"), false, "", 1},
-		{"nor after an effect", readOnly, &boundary.Execution{Retryable: true, Effect: "unknown"}, false, "", 1},
-		{"nor after a question was declined", readOnly, errors.Join(&declined{"units"}, flaky), false, "", 1},
-		{"nor after a question, which would be asked again", readOnly, flaky, true, "", 1},
-		{"nor with a state, which the first attempt may have used up", readOnly, flaky, false, "s", 1},
+		{"a read-only tool is run again", readOnly, flaky, false, "", time.Second, 3, 3 * time.Second},
+		{"no other is", nil, flaky, false, "", time.Second, 1, 0},
+		{"nor after an error that does not ask for it", readOnly, errors.New("no"), false, "", time.Second, 1, 0},
+		{"nor after an effect", readOnly, &boundary.Execution{Retryable: true, Effect: "unknown"}, false, "", time.Second, 1, 0},
+		{"nor after a question was declined", readOnly, errors.Join(&declined{"units"}, flaky), false, "", time.Second, 1, 0},
+		{"nor after a question, which would be asked again", readOnly, flaky, true, "", time.Second, 1, 0},
+		{"nor with a state, which the first attempt may have used up", readOnly, flaky, false, "s", time.Second, 1, 0},
+		{"nor once the call has ended, for which the pause ends too", readOnly, flaky, false, "", time.Hour, 1, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ran := 0
@@ -54,83 +57,15 @@ func TestRetry(t *testing.T) {
 						_, _ = req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
 					}
 					return nil, nil, tc.err
-				}, &boundary.HandlerOptions{Attempts: 3, Pause: time.Second}))
-			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
+				}, &boundary.HandlerOptions{Attempts: 3, Pause: tc.pause}))
+			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, LegacyDeadline: time.Minute}))
 			begun := time.Now()
 			res := must(asker(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Arguments: map[string]any{"names": []string{"Lisbon"}}, RequestState: tc.state}))(t)
 			require.True(t, res.IsError)
 			require.Equal(t, tc.want, ran, tc.explanation)
-			require.Equal(t, time.Duration(1<<(tc.want-1)-1)*time.Second, time.Since(begun))
+			require.Equal(t, tc.took, time.Since(begun))
 		})
 	}
-}
-
-// A call that has ended is not run again, and the pause does not outlast it.
-func TestNoRetryAfterTheEnd(t *testing.T) {
-	for _, pause := range []time.Duration{0, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			ran := 0
-			s := newServer()
-			mcp.AddTool(s, &mcp.Tool{Name: "t", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, boundary.Handler(
-				func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-					if ran++; pause == 0 {
-						<-ctx.Done()
-					}
-					return nil, nil, flaky
-				}, &boundary.HandlerOptions{Attempts: 3, Pause: pause}))
-			begun := time.Now()
-			res, _ := callTool(t, connect(t, s, &boundary.Options{Logger: silent, Deadline: time.Minute}), "t", nil)
-			require.True(t, res.IsError)
-			require.Equal(t, 1, ran)
-			require.Equal(t, time.Minute, time.Since(begun))
-		})
-	}
-}
-
-type reading struct {
-	Celsius any `json:"celsius"`
-}
-
-// Handler distinguishes a broken output from the tool's own errors, and passes one beside a
-// question, which go-sdk will not send.
-func TestHandlerChecksTheOutput(t *testing.T) {
-	var log journal
-	s := newServer()
-	for name, celsiusOf := range map[string]any{"good": 3, "wrong": "warm", "func": func() {}} {
-		mcp.AddTool(s, &mcp.Tool{Name: name, OutputSchema: celsius}, boundary.Handler(
-			func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, reading, error) {
-				return nil, reading{celsiusOf}, nil
-			}, nil))
-	}
-	mcp.AddTool(s, &mcp.Tool{Name: "asks", OutputSchema: celsius}, boundary.Handler(
-		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, reading, error) {
-			return asking(), reading{"warm"}, nil
-		}, nil))
-	session := connect(t, s, &boundary.Options{Logger: log.logger()})
-	res, _ := callTool(t, session, "good", nil)
-	require.False(t, res.IsError)
-	for _, name := range []string{"wrong", "func"} {
-		res, report := callTool(t, session, name, nil)
-		require.True(t, res.IsError)
-		require.Equal(t, "invalid_output", report.Type)
-		require.Equal(t, "applied", report.Effect)
-		require.NotContains(t, texts(res)[0], "warm")
-	}
-	require.Contains(t, log.records(t)[1]["cause"], "celsius")
-	res = must(asker(t, s, "2026-07-28").CallTool(t.Context(), &mcp.CallToolParams{Name: "asks"}))(t)
-	require.True(t, res.NeedsInput())
-}
-
-// Without Install, Handler only calls the function.
-func TestHandlerWithoutBoundary(t *testing.T) {
-	ran := 0
-	h := boundary.Handler(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		ran++
-		return nil, nil, flaky
-	}, &boundary.HandlerOptions{Attempts: 3})
-	_, _, err := h(t.Context(), nil, input{})
-	require.Equal(t, flaky, err)
-	require.Equal(t, 1, ran)
 }
 
 // A batchItem is what one item of a batch does, and what becomes of it.

@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -110,10 +111,10 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 	for _, o := range []boundary.Options{{MaxAbandoned: 4, MaxAbandonedPerClient: 4}, {MaxAbandoned: 30, MaxAbandonedPerClient: 2}, {MaxAbandoned: 3}} {
 		synctest.Test(t, func(t *testing.T) {
 			var log journal
-			var cancelled atomic.Int32
+			var unheard atomic.Int32
 			let := make(chan struct{})
 			release := sync.OnceFunc(func() { close(let) })
-			s := hangingServer(let, &cancelled)
+			s := hangingServer(let, &unheard)
 			o.Logger, o.Deadline = log.logger(), time.Minute
 			require.NoError(t, boundary.Install(s, &o))
 			if o.MaxAbandonedPerClient == 0 {
@@ -155,7 +156,7 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 				}
 			}
 			require.Equal(t, left.total, ended)
-			require.EqualValues(t, left.total, cancelled.Load(), "the context of an abandoned handler is cancelled")
+			require.EqualValues(t, left.total, unheard.Load(), "the context of an abandoned handler is cancelled")
 			for _, client := range clients {
 				require.Contains(t, string(must(client.Exchange(t.Context(), wire.Request{Name: "a"}))(t).Result), "late", "there is room again")
 			}
@@ -185,39 +186,32 @@ func TestDeadlines(t *testing.T) {
 		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, modern, time.Hour, time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
+			slow := func(ctx context.Context) {
+				select {
+				case <-time.After(tc.user):
+				case <-ctx.Done():
+				}
+			}
 			s := newServer()
 			mcp.AddTool(s, &mcp.Tool{Name: "asks"}, func(ctx context.Context, req *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
 				if tc.version == old {
 					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
 					return text("answered"), nil, err
 				}
-				select {
-				case <-time.After(tc.user):
-					return text("answered"), nil, nil
-				case <-ctx.Done():
-					return nil, nil, ctx.Err()
-				}
+				slow(ctx)
+				return text("answered"), nil, ctx.Err()
 			})
 			tc.opts.Logger = silent
 			require.NoError(t, boundary.Install(s, &tc.opts))
 			session := dialAs(t, s, "c", tc.version, &mcp.ClientOptions{
 				ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					select {
-					case <-time.After(tc.user):
-					case <-ctx.Done():
-					}
+					slow(ctx)
 					return &mcp.ElicitResult{Action: "accept"}, nil
 				}})
 			begun := time.Now()
 			res, report := callTool(t, session, "asks", nil)
-			took := time.Since(begun)
-			if tc.want == 0 {
-				require.Equal(t, []string{"answered"}, texts(res), tc.explanation)
-				require.Equal(t, tc.user, took, tc.explanation)
-			} else {
-				require.Equal(t, "timeout", report.Type, tc.explanation)
-				require.InDelta(t, tc.want, took, float64(time.Second), tc.explanation)
-			}
+			require.Equal(t, tc.want == 0, report.Type != "timeout" && texts(res)[0] == "answered", tc.explanation)
+			require.InDelta(t, cmp.Or(tc.want, tc.user), time.Since(begun), float64(time.Second), tc.explanation)
 		})
 	}
 }
@@ -233,32 +227,6 @@ func forClient(name string, change func(ctx context.Context, list *mcp.ListTools
 			return res, err
 		}
 	}
-}
-
-// A client whose tools/list hangs waits for itself alone.
-func TestAListThatHangsStopsNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		let := make(chan struct{})
-		s := newServer()
-		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
-		s.AddReceivingMiddleware(forClient("slow", func(context.Context, *mcp.ListToolsResult) { <-let }))
-		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, Deadline: time.Hour}))
-		slow, quick := named(t, s, "slow"), named(t, s, "quick")
-		answered := make(chan struct{})
-		go func() {
-			defer close(answered)
-			_, _ = slow.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-		}()
-		synctest.Wait() // it hangs in its list
-		begun := time.Now()
-		for range 3 {
-			res, _ := callTool(t, quick, "t", nil)
-			require.False(t, res.IsError)
-		}
-		require.Zero(t, time.Since(begun))
-		close(let)
-		<-answered
-	})
 }
 
 // Each client is judged by what it is shown itself, however their calls interleave: by its

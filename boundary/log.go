@@ -259,10 +259,7 @@ func printed(v any) (text string) {
 	case error, fmt.Stringer, string:
 		return fmt.Sprintf("%v", v)
 	}
-	switch reflect.ValueOf(v).Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
-		reflect.Float32, reflect.Float64, reflect.String:
+	if kind := reflect.ValueOf(v).Kind(); kind == reflect.String || reflect.Bool <= kind && kind <= reflect.Float64 {
 		return fmt.Sprintf("%v", v)
 	}
 	return fmt.Sprintf("a value of type %T", v)

@@ -48,18 +48,12 @@ func badResults() []badTool {
 		return returns(&mcp.CallToolResult{Content: text("a").Content, Meta: mcp.Meta{key: json.RawMessage(value)}})
 	}
 	return []badTool{
-		{name: "panic_assertion", raw: func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			_ = req.Params.InputResponses["user_name"].(*mcp.ElicitResult) // as go-sdk's documentation has it
-			return nil, nil
-		}, want: isError, kind: "internal"},
-		{name: "panic_runtime", raw: makes(func() *mcp.CallToolResult { var none []int; _ = none[len(none)]; return nil }), want: isError, kind: "internal"},
 		{name: "panic_typed", typed: typed(panics("s3cret")), want: isError, kind: "internal"},
 		{name: "goexit_typed", typed: typed(exits), want: isError, kind: "internal"},
 		{name: "nil_nil", raw: fails(nil), want: isError, kind: "no_result"},
 		{name: "result_and_error", raw: func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return text("fine"), errors.New("not fine")
 		}, want: isError, kind: "execution"},
-		{name: "error_panics", typed: raises(saying(func() string { panic("s3cret") })), want: isError, kind: "internal"},
 		{name: "error_by_hand", raw: returns(&mcp.CallToolResult{IsError: true}), want: isError, kind: "execution"},
 		{name: "error_that_says_nothing", raw: returns(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.ImageContent{Data: []byte{1}, MIMEType: "image/png"}, &mcp.TextContent{Text: " "}}}), want: isError, kind: "execution"},
 		{name: "error_structured", raw: returns(&mcp.CallToolResult{IsError: true, Content: text("no").Content, StructuredContent: map[string]any{"celsius": "warm"}}), output: celsius, want: isError, kind: "execution"},
@@ -72,7 +66,6 @@ func badResults() []badTool {
 		{name: "typed_func", typed: outputs(map[string]any{"v": func() {}}), want: isError, kind: "invalid_output"},
 		{name: "output_missing", raw: returns(text("hello")), output: celsius, want: isError, kind: "invalid_output"},
 		{name: "output_wrong", raw: returns(structured(map[string]any{"celsius": "warm"})), output: celsius, want: isError, kind: "invalid_output"},
-		{name: "output_wrong_raw", raw: returns(structured(json.RawMessage(`{"celsius":"warm"}`))), output: celsius, want: isError, kind: "invalid_output"},
 		{name: "output_typed", typed: outputs(map[string]any{"celsius": "warm"}), output: celsius, want: isError, kind: "invalid_output"},
 		{name: "output_twice", raw: makes(func() *mcp.CallToolResult { return structured(twice(`{"celsius":1}`)) }), output: celsius, want: complete},
 		{name: "output_too_large", raw: returns(structured(map[string]any{"celsius": 1, "note": strings.Repeat("x", 4*maxResultBytes)})), output: celsius, want: isError, kind: "too_large"},
@@ -83,18 +76,11 @@ func badResults() []badTool {
 		{name: "resource_empty", raw: returns(content(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a"}})), want: complete},
 		{name: "link_unnamed", raw: returns(content(&mcp.ResourceLink{URI: "file:///a"})), want: complete},
 		{name: "foreign_not_one_block", raw: returns(content(foreign{marshal: func() ([]byte, error) { return []byte(`[]`), nil }})), want: isError, kind: "malformed_result"},
-		{name: "foreign_unnamed_link", raw: returns(content(foreign{marshal: func() ([]byte, error) { return []byte(`{"type":"resource_link","uri":""}`), nil }})), want: isError, kind: "malformed_result"},
 		{name: "meta_server_nameless", raw: meta(mcp.MetaKeyServerInfo, `{"name":"s"}`), want: isError, kind: "malformed_result"},
 		{name: "meta_server", raw: meta(mcp.MetaKeyServerInfo, `{"name":"s","version":"1"}`), want: complete},
-		{name: "meta_subscription", raw: meta(mcp.MetaKeySubscriptionID, `true`), want: isError, kind: "malformed_result"},
-		{name: "meta_version", raw: meta(mcp.MetaKeyProtocolVersion, `[]`), want: isError, kind: "malformed_result"},
-		{name: "meta_level", raw: meta(mcp.MetaKeyLogLevel, `"info"`), want: complete},
 		{name: "meta_token", raw: meta("progressToken", `1.5`), want: isError, kind: "malformed_result"},
-		{name: "meta_token_null", raw: meta("progressToken", `null`), want: isError, kind: "malformed_result"},
-		{name: "meta_reserved_unknown", raw: meta("io.modelcontextprotocol/later", `7`), want: complete},
 		{name: "meta_deep", raw: meta("x", strings.Repeat("[", 997)+strings.Repeat("]", 997)), want: isError, kind: "malformed_result"},
 		{name: "meta_as_deep_as_can_be", raw: meta("x", strings.Repeat("[", 996)+strings.Repeat("]", 996)), want: complete},
-		{name: "meta_deep_objects", raw: meta("x", strings.Repeat(`{"a":[`, 600)+strings.Repeat(`]}`, 600)), want: isError, kind: "malformed_result"},
 		{name: "meta_huge_number", raw: meta("x", `[{"a":[-1e999]}]`), want: isError, kind: "malformed_result"},
 		{name: "meta_number", raw: meta("x", `[{"a":[-1e9]}]`), want: complete},
 	}
@@ -106,13 +92,10 @@ func badCalls() []badTool {
 		{name: "protocol_silent", raw: fails(&jsonrpc.Error{Code: 7}), want: refused},
 		{name: "protocol_no_code", raw: fails(&jsonrpc.Error{Message: "what"}), want: isError, kind: "execution"},
 		{name: "protocol_bad_data", raw: fails(&jsonrpc.Error{Code: -32000, Message: "what", Data: json.RawMessage(`{`)}), want: isError, kind: "execution"},
-		{name: "protocol_data_not_utf8", raw: fails(&jsonrpc.Error{Code: 7, Message: "no", Data: json.RawMessage("\"\xff\"")}), want: isError, kind: "execution"},
-		{name: "protocol_large_data", raw: fails(&jsonrpc.Error{Code: 7, Message: "no", Data: json.RawMessage(`"` + strings.Repeat("x", 4*maxResultBytes) + `"`)}), want: refused},
 
 		{name: "no_such_tool", want: refused},
 		{name: "arguments_wrong", typed: outputs("fine"), args: `{"place":3,"days":"many"}`, want: isError, kind: "validation"},
 		{name: "arguments_unknown", typed: outputs("fine"), args: `{"palce":"Lisbon"}`, want: isError, kind: "validation"},
-		{name: "arguments_array", typed: outputs("fine"), args: `[1]`, want: isError, kind: "validation"},
 		{name: "arguments_null", typed: outputs("fine"), args: `null`, want: complete},
 		{name: "arguments_overflow", typed: outputs("fine"), args: `{"days":1e30}`, want: isError, kind: "validation"},
 		{name: "arguments_ansi", typed: outputs("fine"), args: `{"\u001b[31m\n\u202e":1}`, want: isError, kind: "validation"},
@@ -201,7 +184,9 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 					_, err := judge.Answer(era, res, must(schema.Resolve(nil))(t))
 					require.NoError(t, err, c.name)
 				}
-				require.Len(t, log.take(t), 1, c.name)
+				records := log.take(t)
+				require.Len(t, records, 1, c.name)
+				require.Equal(t, a.outcome == isError && c.kind == "internal", records[0]["stack"] != nil, c.name)
 				res, err = client.Exchange(t.Context(), wire.Request{Name: "healthy"})
 				require.NoError(t, err, c.name)
 				require.Equal(t, complete, read(t, atTool, era, res, c.name).outcome, c.name)

@@ -110,24 +110,6 @@ func copiedTexts(content []mcp.Content) ([]mcp.Content, bool) {
 	return made, true
 }
 
-func plainBlock(block mcp.Content) (mcp.Content, error) {
-	made, err := plainContent([]mcp.Content{block})
-	if err != nil {
-		return nil, err
-	}
-	return made[0], nil
-}
-
-// plainResource is the contents of a resource as they can be sent.
-func plainResource(c *mcp.ResourceContents) (*mcp.ResourceContents, error) {
-	made, err := plain("contents", c)
-	if err != nil {
-		return nil, err
-	}
-	complete(made)
-	return made, nil
-}
-
 // complete adds the blob to a resource that would have neither text nor blob on the wire:
 // go-sdk omits an empty text.
 func complete(c *mcp.ResourceContents) {

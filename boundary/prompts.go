@@ -175,12 +175,12 @@ func (b *boundary) prompt(c *call, res *mcp.GetPromptResult) (*mcp.GetPromptResu
 		if m == nil || m.Role != "user" && m.Role != "assistant" {
 			return nil, 0, malformed(fmt.Sprintf("message %d is nil, or of neither the user nor the assistant", i))
 		}
-		content, err := plainBlock(m.Content)
+		content, err := plainContent([]mcp.Content{m.Content})
 		if err != nil {
 			return nil, 0, malformed(fmt.Sprintf("message %d: %v", i, err))
 		}
-		made.Messages[i] = &mcp.PromptMessage{Role: m.Role, Content: content}
-		size += blockSize(content)
+		made.Messages[i] = &mcp.PromptMessage{Role: m.Role, Content: content[0]}
+		size += blockSize(content[0])
 	}
 	var err error
 	if made.Meta, err = plainMeta(res.Meta); err != nil {
@@ -216,12 +216,12 @@ func (b *boundary) resource(c *call, res *mcp.ReadResourceResult) (*mcp.ReadReso
 	made.Contents = make([]*mcp.ResourceContents, len(res.Contents))
 	size := 0
 	for i, contents := range res.Contents {
-		plain, err := plainResource(contents)
-		if err != nil {
+		var err error
+		if made.Contents[i], err = plain("contents", contents); err != nil {
 			return nil, 0, malformed(fmt.Sprintf("contents %d: %v", i, err))
 		}
-		made.Contents[i] = plain
-		size += encodedSize(plain)
+		complete(made.Contents[i])
+		size += encodedSize(made.Contents[i])
 	}
 	var err error
 	if made.Meta, err = plainMeta(res.Meta); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -118,12 +119,7 @@ func formIn(text json.RawMessage) json.RawMessage {
 func sendQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		c := callFrom(ctx)
-		if c == nil {
-			return next(ctx, method, req)
-		}
-		switch method {
-		case "elicitation/create", "sampling/createMessage", "roots/list":
-		default:
+		if c == nil || !slices.Contains([]string{"elicitation/create", "sampling/createMessage", "roots/list"}, method) {
 			return next(ctx, method, req)
 		}
 		c.leave(asked)

@@ -49,6 +49,7 @@ func (b *boundary) otherwise(c *call, res mcp.Result) (mcp.Result, int, *failure
 }
 
 func (b *boundary) plainResult(c *call, res mcp.Result) (mcp.Result, error) {
+	var err error
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		made := *r
@@ -71,12 +72,10 @@ func (b *boundary) plainResult(c *call, res mcp.Result) (mcp.Result, error) {
 		return &made, errors.Join(plainPage(&made.Meta, made.Cacheable), plainCapabilities(&made.Capabilities))
 	case *mcp.InitializeResult:
 		made := *r
-		var err error
 		made.Meta, err = plainMeta(r.Meta)
 		return &made, errors.Join(err, plainCapabilities(&made.Capabilities))
 	case *mcp.SubscriptionsListenResult:
 		made := *r
-		var err error
 		made.Meta, err = plainMeta(r.Meta)
 		return &made, err
 	}

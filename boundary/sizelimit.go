@@ -84,10 +84,7 @@ func (c *call) weighMeta(res *mcp.CallToolResult, budget int) (*mcp.CallToolResu
 		return res, size
 	}
 	copied := *res
-	copied.Meta = maps.Clone(res.Meta)
-	for key := range own {
-		delete(copied.Meta, key)
-	}
+	copied.Meta = mcp.Meta{MetaKey: res.Meta[MetaKey]}
 	copied.Content = append(slices.Clip(res.Content), marker("[The result's _meta of %d bytes was dropped.]", size))
 	return &copied, 0
 }

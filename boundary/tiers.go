@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,8 +105,7 @@ func (c *call) unknownTool(limit int) *jsonrpc.Error {
 // withSuggestions adds the nearest tool names to the data of go-sdk's "unknown tool"
 // error, and returns any other error unchanged.
 func (b *boundary) withSuggestions(ctx context.Context, c *call, wire *jsonrpc.Error) *jsonrpc.Error {
-	if wire.Code != jsonrpc.CodeInvalidParams || len(wire.Data) > 0 || !strings.HasPrefix(wire.Message, "unknown tool ") ||
-		wire.Message != fmt.Sprintf("unknown tool %q", c.tool) {
+	if wire.Code != jsonrpc.CodeInvalidParams || len(wire.Data) > 0 || wire.Message != fmt.Sprintf("unknown tool %q", c.tool) {
 		return wire
 	}
 	var names []string
@@ -129,9 +127,6 @@ func (b *boundary) withSuggestions(ctx context.Context, c *call, wire *jsonrpc.E
 	if len(near) == 0 {
 		return wire
 	}
-	data, err := json.Marshal(map[string]any{"suggestions": near})
-	if err != nil {
-		return wire
-	}
+	data, _ := json.Marshal(map[string]any{"suggestions": near}) // strings marshal
 	return &jsonrpc.Error{Code: wire.Code, Message: wire.Message, Data: data}
 }

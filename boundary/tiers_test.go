@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -39,52 +40,40 @@ func denying(log *journal) *boundary.Options {
 
 // While a tier is denied, only tools known to be of another tier run.
 func TestTheGateFailsShut(t *testing.T) {
-	for _, tc := range []struct {
-		explanation string
-		pageSize    int
-		others      int
-		change      func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)
-		unknown     bool
+	list := func(list *mcp.ListToolsResult, err error) func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+		return func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return list, err }
+	}
+	for explanation, tc := range map[string]struct {
+		pageSize, others int
+		change           func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)
 	}{
-		{explanation: "a rate limiter refuses the list", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return nil, errors.New("rate limited") }},
-		{explanation: "middleware answers with nothing", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return nil, nil }},
-		{explanation: "the pages go in a circle", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{NextCursor: "again"}, nil
-		}},
-		{explanation: "the tool lies beyond the last page that is read", pageSize: 1, others: 1001},
-		{explanation: "a filter hides the tool, which is then unknown", change: func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
-			return &mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil
-		}, unknown: true},
+		"a rate limiter refuses the list":                 {change: list(nil, errors.New("rate limited"))},
+		"middleware answers with nothing":                 {change: list(nil, nil)},
+		"the pages go in a circle":                        {change: list(&mcp.ListToolsResult{NextCursor: "again"}, nil)},
+		"the tool lies beyond the last page that is read": {pageSize: 1, others: 1001},
+		"a filter hides the tool, which is then unknown":  {change: list(&mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil)},
 	} {
-		t.Run(tc.explanation, func(t *testing.T) {
-			var ran atomic.Int32
-			var log journal
-			s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: tc.pageSize})
-			for i := range tc.others {
-				mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("other%d", i)}, outputs("fine"))
-			}
-			mcp.AddTool(s, &mcp.Tool{Name: "wipe"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-				ran.Add(1)
-				return text("wiped"), nil, nil
-			})
-			if tc.change != nil {
-				s.AddReceivingMiddleware(listing(tc.change))
-			}
-			session := connect(t, s, denying(&log))
-			if tc.unknown {
-				require.Equal(t, `{"code":-32602,"message":"unknown tool \"wipe\""}`, refusal(t, session, "wipe"))
-			} else {
-				res, report := callTool(t, session, "wipe", nil)
-				require.True(t, res.IsError)
-				require.Equal(t, "denied", report.Type)
-				require.Empty(t, report.Effect)
-				records := log.records(t)
-				last := records[len(records)-1]
-				require.Equal(t, "ERROR", last["level"], "an operator must mend the list")
-				require.Contains(t, last["cause"], "tools/list")
-			}
-			require.Zero(t, ran.Load())
-		})
+		var log journal
+		s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: tc.pageSize})
+		for i := range tc.others {
+			mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("other%d", i)}, outputs("fine"))
+		}
+		mcp.AddTool(s, &mcp.Tool{Name: "wipe"}, typed(makes(func() *mcp.CallToolResult { t.Error(explanation); return nil })))
+		if tc.change != nil {
+			s.AddReceivingMiddleware(listing(tc.change))
+		}
+		session := connect(t, s, denying(&log))
+		if strings.Contains(explanation, "unknown") {
+			require.Equal(t, `{"code":-32602,"message":"unknown tool \"wipe\""}`, refusal(t, session, "wipe"))
+			continue
+		}
+		_, report := callTool(t, session, "wipe", nil)
+		require.Equal(t, "denied", report.Type)
+		require.Empty(t, report.Effect)
+		records := log.records(t)
+		last := records[len(records)-1]
+		require.Equal(t, "ERROR", last["level"], "an operator must mend the list")
+		require.Contains(t, last["cause"], "tools/list")
 	}
 }
 

@@ -174,7 +174,7 @@ func (r *round) extend(was *lineage) *keep.Extend {
 	for turn := range r.st.turn {
 		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
 	}
-	return &keep.Extend{names, time.UnixMilli(r.st.line.keeps)}
+	return &keep.Extend{Names: names, Until: time.UnixMilli(r.st.line.keeps)}
 }
 
 const (

@@ -200,7 +200,7 @@ func (r *round) lookAfter(o *keep.Outcome) {
 	}
 	r.locked(func() { r.watched = true })
 	at := r.due()
-	o.Due = keep.Due{at, at.Add(lookedAfter)}
+	o.Due = keep.Due{At: at, Until: at.Add(lookedAfter)}
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)

@@ -54,10 +54,13 @@ func TestWaiting(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(time.Second)
+		waits := func(name string, in era.Era, way string, calls int, longest time.Duration) listen.Waiting {
+			return listen.Waiting{Method: "tools/call", Name: name, Era: in, Way: way, Calls: calls, Longest: longest}
+		}
 		require.Equal(t, []listen.Waiting{
-			{"tools/call", "held", era.Modern, listen.WayHeld, 2, time.Minute + time.Second},
-			{"tools/call", "held", era.Legacy, listen.WayLegacy, 1, time.Second},
-			{"tools/call", "native", era.Legacy, listen.WayLegacy, 1, time.Second},
+			waits("held", era.Modern, listen.WayHeld, 2, time.Minute+time.Second),
+			waits("held", era.Legacy, listen.WayLegacy, 1, time.Second),
+			waits("native", era.Legacy, listen.WayLegacy, 1, time.Second),
 		}, rt.Waiting())
 
 		require.NoError(t, legacy.Close())
@@ -68,6 +71,6 @@ func TestWaiting(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, []listen.Waiting{{"tools/call", "held", era.Modern, listen.WayHeld, 1, time.Second}}, rt.Waiting())
+		require.Equal(t, []listen.Waiting{waits("held", era.Modern, listen.WayHeld, 1, time.Second)}, rt.Waiting())
 	})
 }

@@ -67,7 +67,7 @@ func (p *prompter) answer(q wire.Question) any {
 				fmt.Fprintln(p)
 				return response
 			}
-			fmt.Fprintf(p, "  %s\n", p.bad(notUnderstood(typed, len(choices))))
+			fmt.Fprintf(p, "  %s\n", p.bad(fmt.Sprintf("%q is not a choice: type a number from 1 to %d, d or c.", shorten(typed, 20), len(choices))))
 		}
 	}
 }
@@ -89,10 +89,6 @@ func understand(q wire.Question, typed string, choices []string) any {
 		return nil
 	}
 	return wire.Value(choices[i])(q)
-}
-
-func notUnderstood(typed string, choices int) string {
-	return fmt.Sprintf("%q is not a choice: type a number from 1 to %d, d or c.", shorten(typed, 20), choices)
 }
 
 // choicesOf are the values that a question's form allows.

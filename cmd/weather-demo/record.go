@@ -90,9 +90,6 @@ func (c recordingConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 }
 
 func encode(msg jsonrpc.Message) json.RawMessage {
-	raw, err := jsonrpc.EncodeMessage(msg)
-	if err != nil {
-		return nil
-	}
+	raw, _ := jsonrpc.EncodeMessage(msg) // it was decoded, or is about to be encoded
 	return raw
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func (l *serveLog) Observe(ctx context.Context, e observe.Event) {
 	if seen, ok := ctx.Value(seenKey{}).(*atomic.Bool); ok {
 		seen.Store(true)
 	}
-	l.round(orDash(e.Call), e.Round, e.Name, outcome, e.Duration)
+	l.round(cmp.Or(e.Call, "-"), e.Round, e.Name, outcome, e.Duration)
 }
 
 // seenKey is the context key of a flag: Observe has logged this request.
@@ -102,11 +103,4 @@ func printable(name string) string {
 		}
 		return '?'
 	}, name), 40)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

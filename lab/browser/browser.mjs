@@ -2,7 +2,15 @@
 
 import { chromium } from "playwright-core";
 
-const flags = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const flags = [
+  "--no-sandbox",
+  "--headless",
+  "--disable-gpu",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
@@ -29,19 +37,24 @@ export const fonts = {
   fallback: { "--sans": "DejaVu Sans", "--mono": "DejaVu Sans Mono", "--serif": "DejaVu Serif" },
 };
 
-export const setFonts = (page, set) => page.evaluate((set) => {
-  for (const [name, font] of Object.entries(set)) document.documentElement.style.setProperty(name, `"${font}"`);
-}, set);
+export const setFonts = (page, set) =>
+  page.evaluate((set) => {
+    for (const [name, font] of Object.entries(set)) document.documentElement.style.setProperty(name, `"${font}"`);
+  }, set);
 
-export const press = (page, name) => page.getByRole("button", { name, exact: typeof name === "string" }).first().click();
+export const press = (page, name) =>
+  page
+    .getByRole("button", { name, exact: typeof name === "string" })
+    .first()
+    .click();
 
-export async function choose(page, { style = "native", resumes = false, legacy = false, place = "Lisbon", late = false }) {
+export async function choose(page, { style = "native", resumes = false, legacy = false, task = false, place = "Lisbon", late = false }) {
   const more = page.locator("details:not([open]) summary");
   if (await more.count()) await more.click();
   await page.locator(`input[name=style][value=${style}]`).check({ force: true });
   if (resumes) await page.getByLabel("and replay if the handler is gone").check();
   if (late) await page.getByLabel("charge in the last round").check();
-  await page.locator(`input[name=era][value=${legacy ? "legacy" : "modern"}]`).check({ force: true });
+  await page.locator(`input[name=era][value=${legacy ? "legacy" : task ? "task" : "modern"}]`).check({ force: true });
   await page.locator(`input[name=place][value=${place}]`).check({ force: true });
 }
 
@@ -59,15 +72,26 @@ export async function asked(page, message) {
 // events since an attack began, or all of them.
 export function seenOf(el) {
   const story = el.seen.story ?? el.seen;
-  const { items, charges, marked, requests, entries, style } = story;
+  const { items, charges, marked, requests, entries, style, store } = story;
   const from = items.findIndex((i) => i.kind === "rule");
   const since = items.slice(from + 1);
   const text = (i) => JSON.stringify(i.message, (key, value) => (key === "requestState" ? undefined : value));
   const said = (list) => list.filter((i) => i.kind === "message" && i.from === "server").map((i) => ({ instance: i.instance, text: text(i) }));
   return {
-    said: said(since), earlier: said(items.slice(0, Math.max(from, 0))), before: marked, after: charges.length, requests, entries, lines: charges.map((c) => c.line), says: el.seen.says,
-    runs: since.filter((i) => i.kind === "run").map(({ instance, resumed, trace }) => ({ instance, resumed, lines: trace.map((t) => t.line), remembered: trace.some((t) => t.kind === "remembered") })),
-    stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })), late: style.late,
+    said: said(since),
+    earlier: said(items.slice(0, Math.max(from, 0))),
+    before: marked,
+    after: charges.length,
+    requests,
+    entries,
+    lines: charges.map((c) => c.line),
+    says: el.seen.says,
+    runs: since
+      .filter((i) => i.kind === "run")
+      .map(({ instance, resumed, trace }) => ({ instance, resumed, lines: trace.map((t) => t.line), remembered: trace.some((t) => t.kind === "remembered") })),
+    stamps: since.filter((i) => i.kind === "stamp").map(({ instance, label, reason }) => ({ instance, label, reason })),
+    late: style.late,
+    store,
   };
 }
 
@@ -75,7 +99,13 @@ export function seenOf(el) {
 export async function result(page) {
   const title = page.locator(".result h2");
   await title.waitFor();
-  const read = async () => ({ kind: await page.locator(".result .kind").textContent(), text: await title.textContent(), charges: Number(await page.locator(".count").textContent()), caption: await page.locator(".caption").textContent(), seen: await page.locator(".caption").evaluate(seenOf) });
+  const read = async () => ({
+    kind: await page.locator(".result .kind").textContent(),
+    text: await title.textContent(),
+    charges: Number(await page.locator(".count").textContent()),
+    caption: await page.locator(".caption").textContent(),
+    seen: await page.locator(".caption").evaluate(seenOf),
+  });
   for (let before = ""; ; await page.waitForTimeout(100)) {
     const now = await read();
     if (JSON.stringify(now) === before) return now;

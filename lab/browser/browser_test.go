@@ -38,7 +38,7 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 	}
 	t.Logf("%d checks, of them %d looks with axe", len(checked), looks)
-	require.Equal(t, 19*9, looks, "looks with axe: states in settings")
+	require.Equal(t, 20*9, looks, "looks with axe: states in settings")
 	require.Greater(t, len(checked), 310, "checks: each style's calls to their end, the looks, the labels in each state, and more")
 	cells := 0
 	for _, name := range []string{"attacks", "attacks with a store", "late attacks", "late attacks with a store"} {
@@ -47,7 +47,7 @@ func TestThePageInABrowser(t *testing.T) {
 		require.NotZero(t, played.Cells, name)
 		cells += played.Cells
 	}
-	require.Equal(t, 12*12*4, cells, "attacks on styles, with and without a store, with an early and a late charge")
+	require.Equal(t, 12*13*4, cells, "attacks on styles, with and without a store, with an early and a late charge")
 	var read struct {
 		Captions int
 		Claims   map[string]int

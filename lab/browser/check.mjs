@@ -50,7 +50,11 @@ async function run(name, options, f) {
   v.page.setDefaultTimeout(60_000);
   try {
     data = (await f(v.page, broken)) ?? null;
-    same(v.complaints.filter((c) => !broken || !/net::ERR_|WebSocket connection to|Failed to load resource/.test(c)), [], "the console");
+    same(
+      v.complaints.filter((c) => !broken || !/net::ERR_|WebSocket connection to|Failed to load resource/.test(c)),
+      [],
+      "the console",
+    );
   } catch (e) {
     error = e.message;
   }
@@ -73,13 +77,14 @@ async function playTo(page, setting, answer = "Answer") {
 }
 
 // readWaiting reads the caption under a question.
-const readWaiting = (page, of) => eventually(async () => {
-  const caption = page.locator(".caption");
-  const seen = await caption.evaluate(seenOf);
-  const says = await caption.textContent();
-  must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
-  readCaption(says, seen, "a question");
-});
+const readWaiting = (page, of) =>
+  eventually(async () => {
+    const caption = page.locator(".caption");
+    const seen = await caption.evaluate(seenOf);
+    const says = await caption.textContent();
+    must(of.test(says) && /until you answer|is in the sealed state|which one it is/.test(says), says);
+    readCaption(says, seen, "a question");
+  });
 
 // done reads the end of a call, with its caption.
 async function done(page, where) {
@@ -90,7 +95,8 @@ async function done(page, where) {
 
 // Those whose charge can be moved into their last round.
 const movable = ["once", "steps", "coroutine", "journal", "resumable"];
-for (const style of movable.filter((s) => s !== "resumable")) { // which is a switch of coroutine
+for (const style of movable.filter((s) => s !== "resumable")) {
+  // which is a switch of coroutine
   for (const legacy of [false, true]) {
     check(`charges late/${style}/${legacy ? "legacy" : "modern"}`, {}, async (page) => {
       await playTo(page, { style, legacy, place: "Springfield", late: true });
@@ -119,7 +125,10 @@ for (const style of styles) {
   }
 }
 
-for (const [answer, kind] of [["Decline", "declined"], ["Dismiss", "cancelled"]]) {
+for (const [answer, kind] of [
+  ["Decline", "declined"],
+  ["Dismiss", "cancelled"],
+]) {
   check(`no/${kind}`, {}, async (page) => {
     await playTo(page, { style: "native" }, answer);
     const r = await done(page, kind);
@@ -160,7 +169,15 @@ check("opened", {}, async (page) => {
   await page.getByText("The server cannot open it: forged_or_transplanted.").waitFor();
 });
 
-const surviving = [["native", {}], ["once", {}], ["steps", {}], ["journal", {}], ["given", {}], ["coroutine", { resumes: true }], ["coroutine", {}]];
+const surviving = [
+  ["native", {}],
+  ["once", {}],
+  ["steps", {}],
+  ["journal", {}],
+  ["given", {}],
+  ["coroutine", { resumes: true }],
+  ["coroutine", {}],
+];
 for (const [style, extra] of surviving) {
   check(`killed/${style}${extra.resumes ? " with the journal" : ""}`, {}, async (page) => {
     await playTo(page, { style, ...extra }, null);
@@ -181,6 +198,50 @@ for (const [style, extra] of surviving) {
     await press(page, "Call again");
     await asked(page, "Which units?");
   });
+}
+
+// A task, and what becomes of it when its instance is killed while it works.
+for (const [style, end] of [
+  ["once", "The result"],
+  ["steps", "An error result, which the model can read"],
+  ["coroutine", "An error result, which the model can read"],
+  ["journal", "The result"],
+]) {
+  for (const [store, kill] of [
+    [true, true],
+    [false, true],
+    [style === "once", false],
+  ]) {
+    check(`task/${style}${store ? " with a store" : ""}${kill ? ", killed at work" : ""}`, {}, async (page) => {
+      const says = async (of, where) => {
+        const caption = page.locator(".caption", { hasText: of });
+        await caption.waitFor();
+        readCaption(await caption.textContent(), await caption.evaluate(seenOf), where);
+      };
+      await choose(page, { style, task: true, place: kill ? "Lisbon" : "Springfield" });
+      await page.getByLabel(store ? "with a store" : "no store").check({ force: true });
+      await call(page);
+      if (!kill) {
+        await asked(page, "Which Springfield?");
+        await press(page, "Answer");
+      }
+      await asked(page, "Which units?");
+      await says(/the task waits/, "a question of a task");
+      same(await page.locator(".in-hand, [name=lose]").count(), 0, "states, and responses to lose");
+      await press(page, "Answer");
+      await says(/^The card is charged, and instance A works/, "a task at work");
+      if (kill) {
+        await page.waitForTimeout(500); // the end of an effect is noted soon, and not at once
+        await press(page, /^kill it/);
+      }
+      if (kill && store && end === "The result") await says(/^Instance B took the task over/, "a task that was taken over");
+      const r = await done(page, `a task in ${style}`);
+      same([r.kind, r.charges], [kill && !store ? "Error −32602" : end === "The result" || !kill ? "The result" : end, 1], "the end");
+      const sent = await page.locator(".msg b").allTextContents();
+      for (const title of ["task, working", "tasks/get ", "input_required", "tasks/update ", "acknowledged"])
+        must(sent.includes(title), `the wire lacks ${title}: ${sent}`);
+    });
+  }
 }
 
 check("killed/legacy", {}, async (page) => {
@@ -216,7 +277,10 @@ check("tour", {}, async (page) => {
   await choose(page, { style: "steps" });
   await step.waitFor({ state: "detached" });
   await own.waitFor({ state: "detached" });
-  for (const [title, starts] of [["Change one byte", /^Press Call\. Change one byte/], ["Once cures it", /^The same line, in Once\./]]) {
+  for (const [title, starts] of [
+    ["Change one byte", /^Press Call\. Change one byte/],
+    ["Once cures it", /^The same line, in Once\./],
+  ]) {
     await page.getByRole("navigation", { name: "The tour" }).getByRole("link", { name: title }).click();
     await page.locator(".caption", { hasText: starts }).waitFor();
     same(await step.textContent().then((t) => t.slice(1)), title, "the step");
@@ -230,11 +294,12 @@ const toDo = {
   "Change one byte": (page) => press(page, "Change one byte"),
   "Lose the answer": (page) => page.getByLabel("lose the response").check(),
   "Lose it with a store": (page) => page.getByLabel("lose the response").check(),
+  "Kill it at work": () => {},
 };
 const chargesOf = { "Charge twice": 2, "Change one byte": 0, "Lose the answer": 2 };
 check("the whole tour", {}, async (page) => {
   const titles = (await page.locator(".tour a").allInnerTexts()).map((t) => t.replace(/^\d+\s*/, ""));
-  same(titles.length, 8, "steps");
+  same(titles.length, 9, "steps");
   for (const [i, title] of titles.entries()) {
     same((await page.locator("[aria-current=step]").innerText()).replace(/^\d+\s*/, ""), title, "the step");
     await call(page);
@@ -245,12 +310,16 @@ check("the whole tour", {}, async (page) => {
     }
     await press(page, "Answer");
     if (title.startsWith("Lose")) await sendAgain(page);
+    if (title === "Kill it at work") {
+      await page.locator(".caption", { hasText: "works at line" }).waitFor();
+      await press(page, /^kill it/);
+    }
     const r = await done(page, title);
     same(r.charges, chargesOf[title] ?? 1, `${title}: charges`);
     same(await page.locator(".todo").count(), 0, `${title}: tasks that are left`);
     const next = page.locator(".result button.primary");
-    same(await next.innerText(), i < 7 ? `Next: ${titles[i + 1][0].toLowerCase()}${titles[i + 1].slice(1)}` : "Next: now try to break it", "the next step");
-    if (i < 7) await next.click();
+    same(await next.innerText(), i < 8 ? `Next: ${titles[i + 1][0].toLowerCase()}${titles[i + 1].slice(1)}` : "Next: now try to break it", "the next step");
+    if (i < 8) await next.click();
   }
   same(await page.locator(".home a").count(), 3, "links to go on");
 });
@@ -265,7 +334,11 @@ async function sendAgain(page) {
 }
 
 // The library's promise, by hand: a response is lost, and the request is sent again.
-for (const [store, late, charges] of [[false, true, 2], [true, true, 1], [false, false, 1]]) {
+for (const [store, late, charges] of [
+  [false, true, 2],
+  [true, true, 1],
+  [false, false, 1],
+]) {
   check(`lost/response${late ? " to a charge" : ""}, ${store ? "with" : "without"} a store`, {}, async (page) => {
     await page.locator("details summary").click();
     if (store) await page.getByLabel("with a store").check({ force: true });
@@ -292,6 +365,21 @@ check("reload", {}, async (page) => {
   await press(page, "Answer");
   const r = await done(page, "after a reload");
   same([r.text, r.charges], ["Springfield, Illinois: 18°C, clear.", 1], "the call");
+});
+
+// A task needs its id alone, and outlives the page.
+check("reload/task", {}, async (page) => {
+  await choose(page, { style: "journal", task: true });
+  await page.getByLabel("with a store").check({ force: true });
+  await call(page);
+  await asked(page, "Which units?");
+  await press(page, /^kill it/);
+  await page.getByText("the one that is left").waitFor();
+  await page.reload();
+  await asked(page, "Which units?");
+  await press(page, "Answer");
+  const r = await done(page, "a task after a reload");
+  same([r.text, r.charges], ["Lisbon: 22°C, partly cloudy.", 1], "the task");
 });
 
 // A call goes from A to B and back, and each is killed on its way.
@@ -340,7 +428,20 @@ check("requests at once", {}, async (page) => {
 
 // The table of "Every style", for each attack: the verdict and the charges.
 const early = {
-  resend: ["native 1 → 2", "sse_shim 1 → 2", "version_branch 1 → 2", "two_handlers 1 → 2", "once 1", "steps 1", "coroutine handler gone", "journal 1", "given 1 → 2", "resumable 1", "await 2 → 3", "naive 2 → 3"],
+  resend: [
+    "native 1 → 2",
+    "sse_shim 1 → 2",
+    "version_branch 1 → 2",
+    "two_handlers 1 → 2",
+    "once 1",
+    "steps 1",
+    "coroutine handler gone",
+    "journal 1",
+    "given 1 → 2",
+    "resumable 1",
+    "await 2 → 3",
+    "naive 2 → 3",
+  ],
   both: ["native 0 → 2", "steps 1", "once 1", "journal 1", "coroutine one wins", "naive 1 → 3"],
   replay: ["native 1 → 2", "once 1 → 2", "steps 1 → 2", "journal 1 → 2", "coroutine handler gone", "naive 2 → 4"],
   tamper: ["native refused", "once refused", "coroutine refused", "naive refused"],
@@ -349,6 +450,7 @@ const early = {
   user: ["native refused", "coroutine refused"],
   late: ["native refused", "once refused", "coroutine refused"],
   key: ["native refused", "once refused", "coroutine refused", "naive refused"],
+  version: ["native refused", "once refused", "steps refused", "coroutine refused", "journal refused", "given refused", "naive refused", "await refused"],
   other: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   kill: ["native completes", "once completes", "steps completes", "journal completes", "given completes", "resumable completes", "coroutine handler gone"],
   unoffered: ["native asked again", "once asked again", "coroutine asked again", "journal asked again"],
@@ -406,7 +508,18 @@ check("attacks", { hash: "attack" }, async (page) => {
 // handler, whichever comes first.
 const remembered = {
   ...early,
-  resend: ["native stored result 1", "sse_shim stored result 1", "once stored result 1", "steps stored result 1", "coroutine stored result 1", "journal stored result 1", "given stored result 1", "resumable stored result 1", "await stored result 2", "naive stored result 2"],
+  resend: [
+    "native stored result 1",
+    "sse_shim stored result 1",
+    "once stored result 1",
+    "steps stored result 1",
+    "coroutine stored result 1",
+    "journal stored result 1",
+    "given stored result 1",
+    "resumable stored result 1",
+    "await stored result 2",
+    "naive stored result 2",
+  ],
   both: ["native 0 → 1", "steps stored result 1", "once stored result 1", "coroutine 1", "journal stored result 1"],
   replay: ["native refused 1", "once refused 1", "steps refused 1", "journal refused 1", "coroutine refused 1"],
   other: ["native completes", "once completes", "journal completes", "resumable completes", "coroutine handler gone"],
@@ -424,19 +537,28 @@ const moved = (verdicts, changed) => ({
   ...verdicts,
   ...Object.fromEntries(Object.entries(changed).map(([id, rows]) => [id, [...verdicts[id].filter((row) => !movable.includes(row.split(" ")[0])), ...rows]])),
 });
-check("late attacks", { hash: "attack" }, (page) => requireEvery(page, moved(early, {
-  resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
-  both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
-  replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
-})));
+check("late attacks", { hash: "attack" }, (page) =>
+  requireEvery(
+    page,
+    moved(early, {
+      resend: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+      both: [...doubled.map((s) => `${s} 0 → 2`), "coroutine one wins 0 → 1"],
+      replay: [...doubled.map((s) => `${s} 1 → 2`), "coroutine handler gone 1"],
+    }),
+  ),
+);
 
 check("late attacks with a store", { hash: "attack" }, async (page) => {
   await page.getByLabel("with a store").check({ force: true });
-  return requireEvery(page, moved(remembered, {
-    resend: movable.map((s) => `${s} stored result 1`),
-    both: doubled.map((s) => `${s} 0 → 1`),
-    replay: movable.map((s) => `${s} refused 1`),
-  }), { store: true });
+  return requireEvery(
+    page,
+    moved(remembered, {
+      resend: movable.map((s) => `${s} stored result 1`),
+      both: doubled.map((s) => `${s} 0 → 1`),
+      replay: movable.map((s) => `${s} refused 1`),
+    }),
+    { store: true },
+  );
 });
 
 // No label cuts what the client is told, on a phone too.
@@ -512,7 +634,14 @@ check("typed text stays text", {}, async (page) => {
         age: { type: "integer", minimum: 1, default: 42 },
         share: { type: "number", default: 0.5 },
         sure: { type: "boolean", default: true },
-        one: { type: "string", oneOf: [{ const: "a", title: "A" }, { const: "b", title: "B" }], default: "b" },
+        one: {
+          type: "string",
+          oneOf: [
+            { const: "a", title: "A" },
+            { const: "b", title: "B" },
+          ],
+          default: "b",
+        },
         many: { type: "string", enum: ["1", "2", "3", "4", "5", "6", "7"], default: "7" },
         some: { type: "array", items: { type: "string", enum: ["x", "y", "z"] }, default: ["x", "z"] },
         empty: { type: "string" },
@@ -528,11 +657,27 @@ check("typed text stays text", {}, async (page) => {
     form.remove();
     return { types, content, images, broken: window.broken ?? null, unknown: fieldsOf({ properties: { deep: { type: "object" } } }) };
   });
-  same(got, {
-    types: "text email date number number checkbox radio radio select-one checkbox checkbox checkbox text",
-    content: { name: '<img src=x onerror="window.broken=1">', mail: "a@b.example", when: "2026-07-28", age: 42, share: 0.5, sure: true, one: "b", many: "7", some: ["x", "z"] },
-    images: 0, broken: null, unknown: null,
-  }, "the form");
+  same(
+    got,
+    {
+      types: "text email date number number checkbox radio radio select-one checkbox checkbox checkbox text",
+      content: {
+        name: '<img src=x onerror="window.broken=1">',
+        mail: "a@b.example",
+        when: "2026-07-28",
+        age: 42,
+        share: 0.5,
+        sure: true,
+        one: "b",
+        many: "7",
+        some: ["x", "z"],
+      },
+      images: 0,
+      broken: null,
+      unknown: null,
+    },
+    "the form",
+  );
 });
 
 const expect = { must, same, eventually };

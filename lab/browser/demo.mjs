@@ -42,7 +42,10 @@ export async function lineTo(url) {
   const listener = createServer((near) => {
     if (!whole) return near.destroy();
     const far = connect(port, hostname);
-    for (const [from, to] of [[near, far], [far, near]]) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ]) {
       sockets.add(from);
       from.pipe(to);
       from.on("error", () => {});

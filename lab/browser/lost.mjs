@@ -6,10 +6,11 @@ import { ownDemo, lineTo } from "./demo.mjs";
 import { everyRun } from "./states.mjs";
 
 export function lostChecks(check, url, { must, same, eventually }) {
-  const said = (page, words) => eventually(async () => {
-    const caption = await page.locator(".caption").textContent();
-    must(words.test(caption), `the caption is: ${caption}`);
-  });
+  const said = (page, words) =>
+    eventually(async () => {
+      const caption = await page.locator(".caption").textContent();
+      must(words.test(caption), `the caption is: ${caption}`);
+    });
   const back = (page) => page.locator(".status.connected").waitFor({ state: "attached" });
   const callAgain = async (page) => {
     await back(page);
@@ -64,7 +65,12 @@ export function lostChecks(check, url, { must, same, eventually }) {
       await call(page);
       await page.getByText("The request is with the server.").waitFor();
       await demo.stop();
-      await said(page, legacy ? /^The connection is lost, and the open request with it/ : /^The connection was lost before the response came\. Whether the handler ran, no client can know/);
+      await said(
+        page,
+        legacy
+          ? /^The connection is lost, and the open request with it/
+          : /^The connection was lost before the response came\. Whether the handler ran, no client can know/,
+      );
       await page.locator(".rule", { hasText: "the connection is lost" }).waitFor();
       must(await page.getByRole("button", { name: "Call again" }).isDisabled(), "one can call nobody");
       await demo.start();

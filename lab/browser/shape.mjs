@@ -25,16 +25,26 @@ export function shapeChecks(check, url, { must, same, eventually }) {
       await page.locator(`body.${hash.startsWith("tour") ? "play" : hash}`).waitFor();
       titles.push(await page.title());
     }
-    same(titles, ["Play a call", "Kill the server", "Attack a call", "Compare two styles", "Every style"].map((t) => `${t} · weather-demo`), "the titles");
+    same(
+      titles,
+      ["Play a call", "Kill the server", "Attack a call", "Compare two styles", "Every style"].map((t) => `${t} · weather-demo`),
+      "the titles",
+    );
   });
 
-  for (const [width, height] of [[390, 844], [320, 568]]) {
+  for (const [width, height] of [
+    [390, 844],
+    [320, 568],
+  ]) {
     check(`in reach/${width}`, { width, height }, async (page) => {
       const button = page.getByRole("button", { name: /^Call weather_/ });
       for (const part of [0, 0.5, 1]) {
         await page.evaluate((part) => scrollTo(0, part * document.documentElement.scrollHeight), part);
         const box = await button.boundingBox();
-        must(box.y >= 0 && box.y + box.height <= height && box.x >= 0 && box.x + box.width <= width, `Call is at ${JSON.stringify(box)} after scrolling ${part}`);
+        must(
+          box.y >= 0 && box.y + box.height <= height && box.x >= 0 && box.x + box.width <= width,
+          `Call is at ${JSON.stringify(box)} after scrolling ${part}`,
+        );
         const hit = await page.evaluate(({ x, y }) => document.elementFromPoint(x + 5, y + 5)?.closest("button")?.textContent, box);
         must(hit?.startsWith("Call "), "something lies over Call");
       }
@@ -46,14 +56,25 @@ export function shapeChecks(check, url, { must, same, eventually }) {
   }
 
   // Who follows the tour sees what to do and the button that does it, in every step of a call.
-  for (const [width, height] of [[390, 664], [412, 915], [768, 1024], [1024, 768], [1280, 720], [1366, 768], [1440, 900], [1536, 864], [1600, 900]]) {
+  for (const [width, height] of [
+    [390, 664],
+    [412, 915],
+    [768, 1024],
+    [1024, 768],
+    [1280, 720],
+    [1366, 768],
+    [1440, 900],
+    [1536, 864],
+    [1600, 900],
+  ]) {
     check(`in sight/${width}`, { width, height, hash: "tour-7" }, async (page) => {
-      const inSight = (when) => eventually(async () => {
-        for (const what of [".says", "button.primary"]) {
-          const box = await page.locator(what).first().boundingBox();
-          must(box && box.y >= -1 && box.y + box.height <= height + 1, `${what} of ${when} is at ${JSON.stringify(box)}`);
-        }
-      });
+      const inSight = (when) =>
+        eventually(async () => {
+          for (const what of [".says", "button.primary"]) {
+            const box = await page.locator(what).first().boundingBox();
+            must(box && box.y >= -1 && box.y + box.height <= height + 1, `${what} of ${when} is at ${JSON.stringify(box)}`);
+          }
+        });
       await inSight("the start");
       await call(page);
       await asked(page, "Which units?");
@@ -74,18 +95,27 @@ export function shapeChecks(check, url, { must, same, eventually }) {
     check(`forced colours/${width}`, { width, height: 844 }, async (page) => {
       await page.emulateMedia({ forcedColors: "active" });
       const differ = async (what, selector, other) => {
-        const [a, b] = await page.evaluate((selectors) => selectors.map((s) => {
-          const el = document.querySelector(s);
-          const { backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor } = getComputedStyle(el);
-          return JSON.stringify([backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor]);
-        }), [selector, other]);
+        const [a, b] = await page.evaluate(
+          (selectors) =>
+            selectors.map((s) => {
+              const el = document.querySelector(s);
+              const { backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor } = getComputedStyle(el);
+              return JSON.stringify([backgroundColor, outlineStyle, outlineWidth, textDecorationLine, borderTopColor]);
+            }),
+          [selector, other],
+        );
         must(a !== b, `${what}: ${a} is as ${b}`);
       };
-      const seen = (what, selector, pseudo) => page.evaluate(([what, selector, pseudo]) => {
-        const el = document.querySelector(selector);
-        const ground = (e) => (e && getComputedStyle(e).backgroundColor.match(/, 0\)$/) ? ground(e.parentElement) : e ? getComputedStyle(e).backgroundColor : "");
-        if (getComputedStyle(el, pseudo).backgroundColor === ground(el.parentElement)) throw new Error(`${what} cannot be seen`);
-      }, [what, selector, pseudo]);
+      const seen = (what, selector, pseudo) =>
+        page.evaluate(
+          ([what, selector, pseudo]) => {
+            const el = document.querySelector(selector);
+            const ground = (e) =>
+              e && getComputedStyle(e).backgroundColor.match(/, 0\)$/) ? ground(e.parentElement) : e ? getComputedStyle(e).backgroundColor : "";
+            if (getComputedStyle(el, pseudo).backgroundColor === ground(el.parentElement)) throw new Error(`${what} cannot be seen`);
+          },
+          [what, selector, pseudo],
+        );
       await differ("the view", ".bar [aria-current]", ".bar nav a:not([aria-current])");
       await differ("the step", ".tour .here", ".tour a:not(.here)");
       await differ("the place", ".pills :checked+span", ".pills :not(:checked)+span");

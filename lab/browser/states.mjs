@@ -80,6 +80,17 @@ export const states = {
       await page.getByRole("button", { name: "Send the same request again" }).waitFor();
     },
   },
+  "task-taken-over": {
+    hash: "tour-9",
+    reach: async (page) => {
+      await question(page);
+      await press(page, "Answer");
+      await page.locator(".caption", { hasText: "works at line" }).waitFor();
+      await press(page, /^kill it/);
+      await page.locator(".caption", { hasText: "took the task over" }).waitFor();
+      await result(page);
+    },
+  },
   // These come over a line that is cut.
   lost: {
     line: true,

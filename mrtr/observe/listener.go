@@ -192,8 +192,8 @@ func (l *listener) inDoubt(ctx context.Context, e Event) {
 
 // unknown tells of the effects in doubt that an error names.
 func (l *listener) unknown(ctx context.Context, r listen.Round, err error) {
-	stopped, is := errors.AsType[*mrtr.Error](err)
-	if !is {
+	var stopped *mrtr.Error
+	if !errors.As(err, &stopped) {
 		return
 	}
 	for _, key := range stopped.Unknown {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -26,17 +27,16 @@ type bench struct {
 	id        string
 	events    *events
 	instances map[string]*instance
-	rounds    store.Store
+	rounds    *store.Memory
 	opener    *mrtr.Runtime // it only opens states
 	closing   *sync.WaitGroup
 	sockets   atomic.Int32 // that are open: the visitor is there
 }
 
-func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
+func newBench(id string, closing *sync.WaitGroup) (_ *bench, err error) {
 	keys := []statecodec.Key{statecodec.GenerateKey()}
-	b := &bench{id: id, events: &events{began: time.Now()}, instances: map[string]*instance{}, rounds: outliving{store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20})}, closing: closing}
-	var err error
-	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(b.rounds, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
+	b := &bench{id: id, events: &events{}, instances: map[string]*instance{}, rounds: store.NewMemory(&store.MemoryOptions{MaxBytes: 4 << 20}), closing: closing}
+	if b.opener, err = mrtr.New(&mrtr.Options{Durable: durable.In(mortal{b.rounds, b.rounds, context.Background()}, nil), State: &statecodec.Options{Keys: keys}}); err != nil {
 		return nil, err
 	}
 	for _, name := range instanceNames {
@@ -45,15 +45,33 @@ func newBench(id string, closing *sync.WaitGroup) (*bench, error) {
 	return b, nil
 }
 
-// outliving is a memory store that outlives the instances that use it, since they are
-// killed and started inside one process.
-type outliving struct{ *store.Memory }
+// mortal is a memory store in the hands of an instance, which it outlives: they are killed and
+// started inside one process. Nothing that is dead writes.
+type mortal struct {
+	store.Store
+	store.Watcher
+	life context.Context
+}
 
-func (outliving) Scope() store.Scope { return store.Machine }
+func (mortal) Scope() store.Scope { return store.Machine }
+
+func (m mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
+	if m.life.Err() != nil {
+		return 0, store.ErrForgotten
+	}
+	return m.Store.Create(ctx, key, value, ttl)
+}
+
+func (m mortal) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if m.life.Err() != nil {
+		return 0, store.ErrForgotten
+	}
+	return m.Store.Update(ctx, key, at, value, ttl)
+}
 
 func (b *bench) close() {
 	for _, i := range b.instances {
-		i.cut()
+		i.kill()
 	}
 	b.closing.Go(func() { _ = b.opener.Close() })
 }
@@ -120,10 +138,8 @@ func (s *benches) add() (*bench, error) {
 func (s *benches) find(id string) *bench {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, b := range s.open {
-		if b.id == id {
-			return b
-		}
+	if i := slices.IndexFunc(s.open, func(b *bench) bool { return b.id == id }); i >= 0 {
+		return s.open[i]
 	}
 	return nil
 }

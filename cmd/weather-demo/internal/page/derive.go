@@ -17,6 +17,7 @@ type passage struct {
 	Asked   []string `json:"asked"`   // the keys of the questions that ended it
 	Error   string   `json:"error"`   // the type of the error that ended it
 	Key     string   `json:"key"`     // which that error names
+	Works   bool     `json:"works"`   // whether it is at work still, in a task
 	// Again is true if the engine entered the handler again at once, because the
 	// question had a default for a client that cannot be asked.
 	Again bool `json:"again"`
@@ -144,6 +145,12 @@ func (d *derivation) follow(body []statement, failed bool) (ended bool) {
 				d.run.Charges--
 			}
 			d.pass(s.From, s.To, kind)
+		case "work":
+			d.pass(s.From, s.To, "ran")
+			if d.run.Works {
+				d.way.Stopped = &s
+				return true
+			}
 		case "return":
 			d.pass(s.From, s.To, "ran")
 			if d.part.key != "" && slices.Contains(d.run.Asked, d.part.key) {

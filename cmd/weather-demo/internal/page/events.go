@@ -17,22 +17,17 @@ import (
 
 // event is something that happened on an instance and appears in no message.
 type event struct {
-	Seq        int      `json:"seq"`
-	Instance   string   `json:"instance"`
-	Micros     int64    `json:"us"` // since the bench was opened
-	Kind       string   `json:"kind"`
-	Tool       string   `json:"tool,omitempty"`
-	Call       string   `json:"call,omitempty"`
-	Round      int      `json:"round,omitempty"`
-	Handler    string   `json:"handler,omitempty"`
-	Questions  []string `json:"questions,omitempty"`
-	StateBytes int      `json:"state_bytes,omitempty"`
-	Duration   int64    `json:"duration_us,omitempty"`
-	Reason     string   `json:"reason,omitempty"`
-	ErrorType  string   `json:"error_type,omitempty"`
-	Text       string   `json:"text,omitempty"` // of a charge
-	File       string   `json:"file,omitempty"` // where it was written
-	Line       int      `json:"line,omitempty"`
+	Seq       int      `json:"seq"`
+	Instance  string   `json:"instance"`
+	Kind      string   `json:"kind"`
+	Call      string   `json:"call,omitempty"`
+	Handler   string   `json:"handler,omitempty"`
+	Questions []string `json:"questions,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	ErrorType string   `json:"error_type,omitempty"`
+	Text      string   `json:"text,omitempty"` // of a charge
+	File      string   `json:"file,omitempty"` // where it was written
+	Line      int      `json:"line,omitempty"`
 }
 
 // maxEvents bounds the memory of a bench: many times the matrix, which makes
@@ -41,17 +36,16 @@ const maxEvents = 4096
 
 // events holds the events of a bench, in order.
 type events struct {
-	began time.Time
-	mu    sync.Mutex
-	last  int
-	list  []event
+	mu   sync.Mutex
+	last int
+	list []event
 }
 
 func (s *events) add(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	e.Seq, e.Micros = s.last, time.Since(s.began).Microseconds()
+	e.Seq = s.last
 	if s.list = append(s.list, e); len(s.list) > maxEvents {
 		s.list = append([]event(nil), s.list[len(s.list)-maxEvents/2:]...)
 	}
@@ -60,12 +54,8 @@ func (s *events) add(e event) {
 func (s *events) after(seq int) []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.list {
-		if s.list[i].Seq > seq {
-			return append([]event{}, s.list[i:]...)
-		}
-	}
-	return []event{}
+	newer := min(max(s.last-seq, 0), len(s.list))
+	return append([]event{}, s.list[len(s.list)-newer:]...)
 }
 
 // serveEvents answers with the events after the one numbered by the
@@ -89,35 +79,41 @@ var drawn = []observe.Kind{observe.HandlerEntered, observe.QuestionsAsked, obser
 type watcher struct {
 	instance string
 	to       *events
-	silent   *atomic.Bool
-	entered  atomic.Value // the id of the call whose handler was entered last
+	life     context.Context // of the instance
+	entered  atomic.Value    // the id of the call whose handler was entered last
 }
 
 // Observe implements [observe.Observer].
 func (w *watcher) Observe(_ context.Context, e observe.Event) {
-	if w.silent.Load() {
-		return
-	}
-	if !slices.Contains(drawn, e.Kind) {
+	if w.life.Err() != nil || !slices.Contains(drawn, e.Kind) {
 		return
 	}
 	if e.Kind == observe.HandlerEntered {
 		w.entered.Store(e.Call)
 	}
 	w.to.add(event{
-		Instance: w.instance, Kind: string(e.Kind), Tool: e.Name, Call: e.Call, Round: e.Round, Handler: e.Handler,
-		Questions: e.Questions, StateBytes: e.StateBytes, Duration: e.Duration.Microseconds(), Reason: e.Reason,
-		ErrorType: weather.ErrorType(e.Err),
+		Instance: w.instance, Kind: string(e.Kind), Call: e.Call, Handler: e.Handler,
+		Questions: e.Questions, Reason: e.Reason, ErrorType: weather.ErrorType(e.Err),
 	})
 }
 
-// charged takes the line of a charge, and finds the line of the source that made it, and
-// the call.
-func (w *watcher) charged(text string) {
-	if w.silent.Load() {
+// workTime is how long a report takes in a task: long enough to kill its instance by hand.
+const workTime = 8 * time.Second
+
+func (w *watcher) works(ctx context.Context) {
+	w.did("at work", "")
+	select {
+	case <-time.After(workTime):
+	case <-ctx.Done():
+	}
+}
+
+// did notes an action of a handler, with its call and the line of its source.
+func (w *watcher) did(kind, text string) {
+	if w.life.Err() != nil {
 		return
 	}
-	e := event{Instance: w.instance, Kind: "charge", Text: text}
+	e := event{Instance: w.instance, Kind: kind, Text: text}
 	e.Call, _ = w.entered.Load().(string)
 	e.File, e.Line = writtenAt()
 	w.to.add(e)

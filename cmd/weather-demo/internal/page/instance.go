@@ -2,24 +2,27 @@ package page
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/cmd/weather-demo/internal/weather"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
@@ -29,6 +32,7 @@ type settings struct {
 	store bool // rounds are remembered
 	short bool // states live for shortLife
 	other bool // the key is another
+	next  bool // the tools are of another version
 }
 
 const (
@@ -36,6 +40,10 @@ const (
 	shortLife = 2 * time.Second
 	// owner is who speaks on a socket that names nobody.
 	owner = "visitor"
+	// lease is how long an instance may be silent before another one takes its rounds over.
+	lease = 3 * time.Second
+	// pollInterval is what clients are told of tasks.
+	pollInterval = 300 * time.Millisecond
 )
 
 // instance is one of a bench's servers. It can be killed and started again.
@@ -52,10 +60,11 @@ type instance struct {
 // stand is a runtime with its server, and the sockets to it.
 type stand struct {
 	rt     *mrtr.Runtime
+	tasks  *tasks.Manager
 	server *mcp.Server
 	ws     *wstransport.Handler
-	silent atomic.Bool // since it was killed
-	wires  wires
+	life   context.Context // until it is killed
+	die    context.CancelFunc
 }
 
 // stand returns the runtime for these settings, nil on a killed instance.
@@ -75,8 +84,9 @@ func (i *instance) stand(s settings) (*stand, error) {
 	return made, err
 }
 
-func (i *instance) newStand(s settings) (*stand, error) {
+func (i *instance) newStand(s settings) (_ *stand, err error) {
 	st := &stand{}
+	st.life, st.die = context.WithCancel(context.Background())
 	life := &statecodec.Options{Keys: i.keys}
 	if s.other {
 		life.Keys = []statecodec.Key{statecodec.GenerateKey()}
@@ -84,53 +94,61 @@ func (i *instance) newStand(s settings) (*stand, error) {
 	if s.short {
 		life.TTL, life.Skew = shortLife, time.Millisecond
 	}
-	watch := &watcher{instance: i.name, to: i.bench.events, silent: &st.silent}
+	watch := &watcher{instance: i.name, to: i.bench.events, life: st.life}
 	o := &mrtr.Options{State: life, Listener: observe.With(watch), Principal: principal}
 	if s.store {
-		o.Durable = durable.In(i.bench.rounds, nil)
+		o.Durable = durable.In(mortal{i.bench.rounds, i.bench.rounds, st.life}, &durable.Options{Lease: lease})
 	}
-	var err error
 	if st.rt, err = mrtr.New(o); err != nil {
 		return nil, err
 	}
-	card := &options.Card{Out: watch.charged}
+	card := &options.Card{Out: func(line string) { watch.did("charge", line) }}
 	st.server = mcp.NewServer(weather.Implementation, nil)
 	for _, o := range everyStyle() {
-		mrtr.AddTool(st.server, weather.Tool(o), o.New(st.rt, card))
+		made := o.New
+		if s.next { // in steps, or in guards where it was in steps
+			if made = options.Steps; strings.HasPrefix(o.Name, "steps") {
+				made = options.Native
+			}
+		}
+		mrtr.AddTool(st.server, weather.Tool(o), made(st.rt, card))
 	}
+	st.server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if rendezvous.TaskRoundOf(ctx) != nil {
+				ctx = context.WithValue(ctx, weather.Work{}, watch.works)
+			}
+			return next(ctx, method, req)
+		}
+	})
 	if err := boundary.Install(st.server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		return nil, err
+	}
+	if st.tasks, err = tasks.Install(st.server, &tasks.Options{Runtime: st.rt, PollInterval: pollInterval, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return nil, err
 	}
 	st.ws, err = wstransport.NewHandler(func(*http.Request) *mcp.Server { return st.server }, nil)
 	return st, err
 }
 
-// kill returns when the runtimes are closed: one that is still closing could take a round
-// up through the store, which nothing dead does.
-func (i *instance) kill() { i.cut().Wait() }
-
-// cut cuts the instance's sockets as a crash would, without a close code, and
-// closes its runtimes: the handlers they held are gone.
-func (i *instance) cut() (closed *sync.WaitGroup) {
-	closed = &sync.WaitGroup{}
+// kill cuts the instance's sockets as a crash would, without a close code, and
+// closes its runtimes: the handlers they held are gone, and write nothing more.
+func (i *instance) kill() {
 	i.mu.Lock()
 	i.killed = true
 	stands := i.stands
 	i.stands = map[settings]*stand{}
 	i.mu.Unlock()
 	for _, st := range stands {
-		st.silent.Store(true)
-		st.wires.cut()
-		closed.Add(1)
+		st.die()
 		i.bench.closing.Go(func() {
+			_ = st.tasks.Close()
 			_ = st.rt.Close()
-			closed.Done()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			_ = st.ws.Shutdown(ctx)
 		})
 	}
-	return closed
 }
 
 func (i *instance) start() {
@@ -151,7 +169,7 @@ func switching(turn func(*instance)) func(http.ResponseWriter, *http.Request, *i
 func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	s, user, ok := settingsOf(r.URL.Query())
 	if !ok {
-		http.Error(w, "A socket takes life=short, key=other, user=NAME, and store=on.", http.StatusBadRequest)
+		http.Error(w, "A socket takes life=short, key=other, version=next, user=NAME, and store=on.", http.StatusBadRequest)
 		return
 	}
 	st, err := i.stand(s)
@@ -165,19 +183,19 @@ func serveSocket(w http.ResponseWriter, r *http.Request, i *instance) {
 	}
 	i.bench.sockets.Add(1)
 	defer i.bench.sockets.Add(-1)
-	tapped := &tappedWriter{ResponseWriter: w, wires: &st.wires}
-	defer st.wires.forget(tapped)
-	st.ws.ServeHTTP(tapped, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
+	life, closed := context.WithCancel(st.life)
+	defer closed()
+	st.ws.ServeHTTP(mortalWriter{w, life}, r.WithContext(context.WithValue(r.Context(), userKey{}, user)))
 }
 
 func settingsOf(q url.Values) (s settings, user string, ok bool) {
-	user = q.Get("user")
-	if user == "" {
-		user = owner
+	user = cmp.Or(q.Get("user"), owner)
+	ok = len(user) <= 40
+	is := func(name, value string) bool {
+		ok = ok && (q.Get(name) == "" || q.Get(name) == value)
+		return q.Get(name) == value
 	}
-	s = settings{store: q.Get("store") == "on", short: q.Get("life") == "short", other: q.Get("key") == "other"}
-	known := (s.store || q.Get("store") == "") && (s.short || q.Get("life") == "") && (s.other || q.Get("key") == "")
-	return s, user, known && len(user) <= 40
+	return settings{is("store", "on"), is("life", "short"), is("key", "other"), is("version", "next")}, user, ok
 }
 
 // userKey holds the name that a socket was opened with.
@@ -190,54 +208,18 @@ func principal(ctx context.Context, _ mcp.Request) (string, error) {
 	return user, nil
 }
 
-// wires are the network connections under a stand's sockets.
-type wires struct {
-	mu   sync.Mutex
-	open map[*tappedWriter]net.Conn
-	gone bool
-}
-
-// cut closes them all. Nothing is said to the peers first, as nothing is when a
-// process dies.
-func (s *wires) cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gone = true
-	for _, conn := range s.open {
-		_ = conn.Close()
-	}
-}
-
-func (s *wires) add(w *tappedWriter, conn net.Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
-		_ = conn.Close()
-		return
-	}
-	if s.open == nil {
-		s.open = map[*tappedWriter]net.Conn{}
-	}
-	s.open[w] = conn
-}
-
-func (s *wires) forget(w *tappedWriter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, w)
-}
-
-// tappedWriter notes the connection that a WebSocket takes over.
-type tappedWriter struct {
+// mortalWriter cuts the connection that a WebSocket takes over when its instance dies. Nothing
+// is said to the peer first, as nothing is when a process dies.
+type mortalWriter struct {
 	http.ResponseWriter
-	wires *wires
+	life context.Context
 }
 
 // Hijack implements [http.Hijacker].
-func (w *tappedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w mortalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
-		w.wires.add(w, conn)
+		context.AfterFunc(w.life, func() { _ = conn.Close() })
 	}
 	return conn, rw, err
 }

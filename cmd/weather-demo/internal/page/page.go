@@ -26,14 +26,13 @@ type Handler struct {
 	logger   *slog.Logger
 	benches  *benches
 	styles   []style
-	quadrant sync.Mutex
-	corners  []answered // the quadrant, once it was played
+	quadrant func() ([]answered, error) // plays it once
 }
 
 // New makes a handler, which logs its own faults. It fails if the styles' sources
 // cannot be read, which is a fault of this program.
 func New(logger *slog.Logger) (*Handler, error) {
-	h := &Handler{mux: http.NewServeMux(), logger: logger, benches: &benches{}}
+	h := &Handler{mux: http.NewServeMux(), logger: logger, benches: &benches{}, quadrant: sync.OnceValues(playQuadrant)}
 	var err error
 	if h.styles, err = readStyles(); err != nil {
 		return nil, err

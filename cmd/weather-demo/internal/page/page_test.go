@@ -220,3 +220,92 @@ func TestStatesOfAShortLifeExpire(t *testing.T) {
 		closing.Wait()
 	})
 }
+
+// A task whose instance is killed while it works goes on at the other one, if there is a store.
+// What a held handler did nobody knows, nor what a step did that was cut off.
+func TestATaskIsTakenOverInMidWork(t *testing.T) {
+	const done, unknown, lost = "Weather in Lisbon: 22°C, partly cloudy.", "begun before", "Task not found"
+	tried := 0
+	for _, o := range weather.Late {
+		for _, kept := range []bool{true, false} {
+			tried++
+			synctest.Test(t, func(t *testing.T) {
+				var closing sync.WaitGroup
+				b, err := newBench("bench", &closing)
+				require.NoError(t, err)
+				clients := map[string]*wire.Client{}
+				for name, i := range b.instances {
+					st, err := i.stand(settings{store: kept})
+					require.NoError(t, err)
+					clients[name], err = wire.Connect(t.Context(), st.server, &wire.Options{TakesTasks: true})
+					require.NoError(t, err)
+				}
+				asked, err := clients["a"].Send(t.Context(), lisbon(o.Tool()))
+				require.NoError(t, err)
+				responses, err := metric.Responses(asked.Asks)
+				require.NoError(t, err)
+				_, err = clients["a"].Exchange(t.Context(), wire.Request{Method: "tasks/update", Params: map[string]any{
+					"_meta": clients["a"].Meta(), "taskId": asked.Task, "inputResponses": responses,
+				}})
+				require.NoError(t, err)
+				time.Sleep(time.Second) // the end of an effect is noted soon, and not at once
+				all := b.events.after(0)
+				require.Equal(t, "at work", all[len(all)-1].Kind, o.Name)
+				require.NotZero(t, all[len(all)-1].Line)
+				b.instances["a"].kill()
+				end, err := clients["b"].Poll(t.Context(), asked.Task)
+				require.NoError(t, err)
+				want := done
+				switch {
+				case !kept:
+					want = lost
+				case o.Letter == "H", o.Letter == "G":
+					want = unknown
+				}
+				text := end.Text
+				if end.Error != nil {
+					text = end.Error.Message
+				}
+				require.Contains(t, text, want, o.Name)
+				charges := 0
+				for _, e := range b.events.after(0) {
+					if e.Kind == "charge" {
+						charges++
+					}
+				}
+				require.Equal(t, 1, charges, o.Name)
+				for _, client := range clients {
+					require.NoError(t, client.Close())
+				}
+				b.close()
+				closing.Wait()
+			})
+		}
+	}
+	require.Equal(t, 10, tried)
+}
+
+func TestAnotherVersionOfAToolRefusesAState(t *testing.T) {
+	s := serve(t)
+	bench := s.bench()
+	tried := 0
+	for _, o := range everyStyle() {
+		tried++
+		request := lisbon(o.Tool())
+		asked, err := s.dial(bench, "/a/ws").Send(t.Context(), request)
+		require.NoError(t, err)
+		request.State = asked.State
+		request.Responses, err = metric.Responses(asked.Asks)
+		require.NoError(t, err)
+		before := len(s.events(bench))
+		reply, err := s.dial(bench, "/b/ws?version=next").Send(t.Context(), request)
+		require.NoError(t, err)
+		require.True(t, reply.IsError, o.Name)
+		require.Contains(t, reply.Text, "it was written as ", o.Name)
+		for _, e := range s.events(bench)[before:] {
+			require.Equal(t, "call stopped", e.Kind, "%s: no handler is entered", o.Name)
+			t.Log(e.Reason, e.ErrorType, reply.Text)
+		}
+	}
+	require.NotZero(t, tried)
+}

@@ -29,25 +29,20 @@ type answered struct {
 // serveQuadrant plays who can be asked: every style over HTTP, with sessions and
 // without, by a modern client and by a legacy one. The outcome does not depend
 // on the visitor, so it is played once.
-func (h *Handler) serveQuadrant(w http.ResponseWriter, r *http.Request) {
-	h.quadrant.Lock()
-	defer h.quadrant.Unlock()
-	if h.corners == nil {
-		calls, err := playQuadrant(context.WithoutCancel(r.Context()))
-		if err != nil {
-			h.logger.Error("the quadrant was not played", "error", err)
-			http.Error(w, "The calls could not be made.", http.StatusInternalServerError)
-			return
-		}
-		h.corners = calls
+func (h *Handler) serveQuadrant(w http.ResponseWriter, _ *http.Request) {
+	calls, err := h.quadrant()
+	if err != nil {
+		h.logger.Error("the quadrant was not played", "error", err)
+		http.Error(w, "The calls could not be made.", http.StatusInternalServerError)
+		return
 	}
-	writeJSON(w, h.corners)
+	writeJSON(w, calls)
 }
 
-func playQuadrant(ctx context.Context) (calls []answered, _ error) {
+func playQuadrant() (calls []answered, _ error) {
 	for _, stream := range []bool{true, false} {
 		for _, era := range []weather.Era{weather.Modern, weather.Legacy} {
-			corner, err := playCorner(ctx, stream, era)
+			corner, err := playCorner(context.Background(), stream, era)
 			if err != nil {
 				return nil, fmt.Errorf("stream %t, %s client: %w", stream, era, err)
 			}

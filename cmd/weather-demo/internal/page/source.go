@@ -225,6 +225,8 @@ func (src reader) call(s *statement, call *ast.CallExpr, err *error) bool {
 		*err = s.asks(call.Fun.(*ast.SelectorExpr).X)
 	case "Charge":
 		s.Kind = "effect"
+	case "work":
+		s.Kind = "work"
 	case "Once":
 		s.Kind = "once"
 		lit, ok := call.Args[len(call.Args)-1].(*ast.FuncLit)

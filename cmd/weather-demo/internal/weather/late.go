@@ -21,6 +21,18 @@ var Late = []options.Option{
 	{Letter: "HJ", Name: "resumable" + LateSuffix, Axis: options.SingleEffect, Lesson: "Held where it asks, and replayed where its handler is gone.", New: lateResumable},
 }
 
+// atOnce makes a call of theirs a task, for a client that takes tasks.
+var atOnce = mrtr.TaskPolicy{AtOnce: true}
+
+// Work is the key of a function in a context, which takes the time of the reports made in it.
+type Work struct{}
+
+func work(ctx context.Context) {
+	if f, ok := ctx.Value(Work{}).(func(context.Context)); ok {
+		f(ctx)
+	}
+}
+
 // LateSuffix ends the names of these styles, and of their tools.
 const LateSuffix = "_late"
 
@@ -45,8 +57,9 @@ func lateOnce(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		if err != nil {
 			return nil, options.Report{}, err
 		}
+		work(ctx)
 		return nil, options.NewReport(place, units), nil
-	}), &mrtr.HandlerOptions{Needs: options.Always})
+	}), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce, Interrupted: mrtr.InterruptedAgain})
 }
 
 func lateSteps(rt *mrtr.Runtime, card *options.Card) options.Handler {
@@ -60,21 +73,22 @@ func lateSteps(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		return true, nil
 	})
 	b.End(func(ctx context.Context, at *steps.At[options.Query]) (options.Report, error) {
+		work(ctx)
 		return options.NewReport(place.Of(at), units.Of(at)), nil
 	})
-	return mrtr.Tool(rt, b.MustBuild(), nil)
+	return mrtr.Tool(rt, b.MustBuild(), &mrtr.HandlerOptions{Task: atOnce})
 }
 
 func lateCoroutine(rt *mrtr.Runtime, card *options.Card) options.Handler {
-	return mrtr.Tool(rt, linear.Coroutine(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Coroutine(reading(card)), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce})
 }
 
 func lateJournal(rt *mrtr.Runtime, card *options.Card) options.Handler {
-	return mrtr.Tool(rt, linear.Journal(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Journal(reading(card)), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce})
 }
 
 func lateResumable(rt *mrtr.Runtime, card *options.Card) options.Handler {
-	return mrtr.Tool(rt, linear.Resumable(reading(card)), &mrtr.HandlerOptions{Needs: options.Always})
+	return mrtr.Tool(rt, linear.Resumable(reading(card)), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce})
 }
 
 func reading(card *options.Card) linear.Func[options.Query, options.Report] {
@@ -98,6 +112,7 @@ func reading(card *options.Card) linear.Func[options.Query, options.Report] {
 		if err != nil {
 			return options.Report{}, err
 		}
+		work(ctx)
 		return options.NewReport(place, units), nil
 	}
 }

@@ -13,8 +13,20 @@ import { tour } from "./words.js";
 const titles = { play: "Play a call", attack: "Attack a call", compare: "Compare two styles", matrix: "Every style" };
 
 class App {
+	/** @type {HTMLElement} */
+	root;
+	/** @type {import("./story.js").Style[]} */
+	styles;
+	/** @type {Bench | null} */
+	bench;
+	/** @type {"connecting" | "connected" | "lost"} */
+	status;
+	/** @type {string} */
+	view;
+
 	constructor(root, styles) {
 		Object.assign(this, { root, styles, bench: null, status: "connecting", view: "play" });
+		/** @type {Record<string, any>} */
 		this.views = { play: new Play(this), attack: new Attack(this), compare: new Compare(this), matrix: new Matrix(this) };
 		addEventListener("hashchange", () => this.#route());
 		addEventListener("resize", () => this.draw());
@@ -49,10 +61,10 @@ class App {
 
 	#route() {
 		const name = location.hash.slice(1);
-		const step = /^tour-([1-8])$/.exec(name)?.[1];
+		const step = /^tour-([1-9])$/.exec(name)?.[1];
 		this.view = this.views[name] ? name : "play";
-		if (step) this.views.play.take(step - 1);
-		document.title = `${step ? tour[step - 1].title : titles[this.view]} · weather-demo`;
+		if (step) this.views.play.take(Number(step) - 1);
+		document.title = `${step ? tour[Number(step) - 1].title : titles[this.view]} · weather-demo`;
 		document.body.className = this.view;
 		this.draw(true);
 		this.root.querySelector("[aria-current=step]")?.scrollIntoView({ inline: "center" }); // in the strip of a phone
@@ -128,11 +140,21 @@ class App {
 
 	#bar() {
 		const link = (view, title) => h("a", { href: `#${view}`, "aria-current": this.view === view && "page" }, title);
-		return h("header.bar", { key: "bar" },
+		return h(
+			"header.bar",
+			{ key: "bar" },
 			h("p.brand", envelope(34), h("b", "weather-demo"), h("span", "mrtr")),
 			h("nav", { "aria-label": "Views" }, link("play", "Play"), link("attack", "Attack"), link("compare", "Compare"), link("matrix", "Matrix")),
-			h("p.status", { class: this.status, role: "status" }, { connected: "connected, 2 instances", connecting: "connecting", lost: "connection lost, trying again" }[this.status]),
-			button(svg("half", 20, 20, circle("rim", 10, 10, 7.5), path("dark", "M10 2.5a7.5 7.5 0 0 1 0 15z")), switchTheme, { class: "theme", "aria-label": "Dark or light" }));
+			h(
+				"p.status",
+				{ class: this.status, role: "status" },
+				{ connected: "connected, 2 instances", connecting: "connecting", lost: "connection lost, trying again" }[this.status],
+			),
+			button(svg("half", 20, 20, circle("rim", 10, 10, 7.5), path("dark", "M10 2.5a7.5 7.5 0 0 1 0 15z")), switchTheme, {
+				class: "theme",
+				"aria-label": "Dark or light",
+			}),
+		);
 	}
 
 	#main() {
@@ -142,9 +164,16 @@ class App {
 	}
 
 	#hero() {
-		return h("div.hero", { key: "hero" }, this.view === "attack"
-			? [h("h1", "Try to break it."), h("p", "Networks repeat requests, people press twice, clients lie, servers die. Each attack meets a fresh call on two instances with one key.")]
-			: first);
+		return h(
+			"div.hero",
+			{ key: "hero" },
+			this.view === "attack"
+				? [
+						h("h1", "Try to break it."),
+						h("p", "Networks repeat requests, people press twice, clients lie, servers die. Each attack meets a fresh call on two instances with one key."),
+					]
+				: first,
+		);
 	}
 
 	#tour() {
@@ -153,8 +182,16 @@ class App {
 			const here = this.view === "play" && step === i;
 			const state = here ? "here" : done.has(i) ? "done" : "";
 			const hash = `tour-${i + 1}`;
-			return h("li", h("a", { href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => void (location.hash === `#${hash}` && this.#route()) },
-				h("i", quiet, state === "done" ? "✓" : i + 1), title, state === "done" && sr(" (done)")));
+			return h(
+				"li",
+				h(
+					"a",
+					{ href: `#${hash}`, class: state, "aria-current": here && "step", onclick: () => void (location.hash === `#${hash}` && this.#route()) },
+					h("i", quiet, state === "done" ? "✓" : i + 1),
+					title,
+					state === "done" && sr(" (done)"),
+				),
+			);
 		};
 		return h("nav.tour", { key: "tour", "aria-label": "The tour" }, h("span", "Two minutes:"), h("ol", tour.map(link)));
 	}

@@ -9,6 +9,14 @@ import { Story } from "./story.js";
 import { groups } from "./words.js";
 
 export class Attack {
+	cut = false;
+	// Whether the chosen attack was played on the stage.
+	staged = false;
+	/** @type {symbol} */
+	turn;
+	/** @type {Bench | null} */
+	lab = null;
+
 	constructor(app) {
 		this.app = app;
 		this.stage = new Stage((now) => app.draw(now), { id: "styles", title: "Every style", view: () => this.#everyStyle() });
@@ -90,7 +98,13 @@ export class Attack {
 			if (this.turn !== mine) return [];
 			if (!a.short) await this.#run(a, this.#call(lab, a, s));
 		}
-		return rest.filter(([a]) => a.short).map(([a, s]) => () => this.#run(a, this.#call(lab, a, s)));
+		return rest
+			.filter(([a]) => a.short)
+			.map(
+				([a, s]) =>
+					() =>
+						this.#run(a, this.#call(lab, a, s)),
+			);
 	}
 
 	#call(lab, attack, style) {
@@ -126,16 +140,22 @@ export class Attack {
 	#land() {
 		const row = (a) => {
 			const chosen = a === this.attack;
-			return h("li", { key: a.id, class: chosen && "chosen" },
+			return h(
+				"li",
+				{ key: a.id, class: chosen && "chosen" },
 				button([h("b", a.title), this.#badge(a, this.style)], () => this.choose({ attack: a }), { "aria-pressed": String(chosen) }),
-				chosen && h("div.why", h("p", a.reason), h("p", h("b", "Without care: "), "a server that ", a.naive)));
+				chosen && h("div.why", h("p", a.reason), h("p", h("b", "Without care: "), "a server that ", a.naive)),
+			);
 		};
-		return h("section.client-land.attack-land", { key: "client", "aria-label": "The attacks" },
+		return h(
+			"section.client-land.attack-land",
+			{ key: "client", "aria-label": "The attacks" },
 			h("label.land-title", { for: "attack-style" }, "Attack a call in style"),
 			styleSelect(this.styles, this.style.name, (style) => this.choose({ style }), { id: "attack-style" }),
 			lateSwitch(this.late, (late) => this.choose({ late })),
 			storeSwitch(this.store, (store) => this.choose({ store })),
-			h("ul.attacks", attacks.map(row)));
+			h("ul.attacks", attacks.map(row)),
+		);
 	}
 
 	#everyStyle() {
@@ -143,21 +163,69 @@ export class Attack {
 		const row = (s) => {
 			const seen = this.#verdict(attack, s);
 			const { before, after } = seen ?? {};
-			return h("tr", { key: s.name, class: s === this.style && "chosen", seen },
-				th(button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })), "row"), h("td", this.#badge(attack, s)), h("td", before === after ? after : `${before} → ${after}`));
+			return h(
+				"tr",
+				{ key: s.name, class: s === this.style && "chosen", seen },
+				th(
+					button([h("code", s.name), h("small", s.letter)], () => this.choose({ style: s })),
+					"row",
+				),
+				h("td", this.#badge(attack, s)),
+				h("td", before === after ? after : `${before} → ${after}`),
+			);
 		};
-		return h("div.every", h("h2", attack.title), h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
-			h("table", h("thead", h("tr", ["style", "outcome", "charges, before → after"].map((t) => th(t)))), h("tbody", this.styles.map(row))));
+		return h(
+			"div.every",
+			h("h2", attack.title),
+			h("p.dim", `The same attack on every style, ${attack.place ?? "Lisbon"}, ${this.store ? "with" : "without"} a store.`),
+			h(
+				"table",
+				h(
+					"thead",
+					h(
+						"tr",
+						["style", "outcome", "charges, before → after"].map((t) => th(t)),
+					),
+				),
+				h("tbody", this.styles.map(row)),
+			),
+		);
 	}
 }
 
 // lateSwitch moves the charge into the last round.
-export const lateSwitch = (checked, choose) => h("label.switch", { key: "late" },
-	h("input", { type: "checkbox", name: "late", checked, onchange: (e) => choose(e.target.checked) }), "charge in the last round");
+export const lateSwitch = (checked, choose) =>
+	h(
+		"label.switch",
+		{ key: "late" },
+		h("input", { type: "checkbox", name: "late", checked, onchange: (e) => choose(e.target.checked) }),
+		"charge in the last round",
+	);
 
 // storeSwitch lets the server remember its rounds.
-export const storeSwitch = (on, choose) => radios("segments", "The server remembers its rounds", "store", [["off", "no store"], ["on", "with a store"]], on ? "on" : "off", (value) => choose(value === "on"));
+export const storeSwitch = (on, choose) =>
+	radios(
+		"segments",
+		"The server remembers its rounds",
+		"store",
+		[
+			["off", "no store"],
+			["on", "with a store"],
+		],
+		on ? "on" : "off",
+		(value) => choose(value === "on"),
+	);
 
 // styleSelect offers the styles by name, in their groups.
-export const styleSelect = (styles, value, choose, props) => h("select", { onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },
-	groups.map(([group, label]) => h("optgroup", { label }, styles.filter((s) => s.group === group).map((s) => h("option", { value: s.name, selected: s.name === value }, `${s.name} (${s.letter})`)))));
+export const styleSelect = (styles, value, choose, props) =>
+	h(
+		"select",
+		{ onchange: (e) => choose(styles.find((s) => s.name === e.target.value)), ...props },
+		groups.map(([group, label]) =>
+			h(
+				"optgroup",
+				{ label },
+				styles.filter((s) => s.group === group).map((s) => h("option", { value: s.name, selected: s.name === value }, `${s.name} (${s.letter})`)),
+			),
+		),
+	);

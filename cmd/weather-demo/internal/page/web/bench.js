@@ -27,6 +27,15 @@ export const sideBySide = (left, right) => ask(`demo/compare?left=${left}&right=
 export const wayOf = (run) => post("demo/way", run);
 
 export class Bench {
+	/** @type {string} */
+	id;
+	/** @type {string[]} */
+	instances;
+	/** @type {number} */
+	life_ms;
+	/** @type {Set<string>} */
+	killed;
+
 	// Modern ones, by address.
 	#clients = new Map();
 	// The last event that was fetched.
@@ -50,13 +59,19 @@ export class Bench {
 	}
 
 	// client returns a connected client, and keeps modern ones for the next call.
-	async client(instance, { store, short, user, other, legacy, watch } = {}) {
+	/**
+	 * @param {string} instance
+	 * @param {{ store?: boolean, short?: boolean, user?: string, other?: boolean, next?: boolean, legacy?: boolean, tasks?: boolean, watch?: (m: any) => void }} [options]
+	 */
+	async client(instance, { store, short, user, other, next, legacy, tasks, watch } = {}) {
+		if (this.killed.has(instance)) throw new ConnectionLost(0);
 		const url = new URL(`demo/${this.id}/${instance}/ws`, base);
 		url.protocol = url.protocol.replace("http", "ws");
 		if (store) url.searchParams.set("store", "on");
 		if (short) url.searchParams.set("life", "short");
 		if (user) url.searchParams.set("user", user);
 		if (other) url.searchParams.set("key", "other");
+		if (next) url.searchParams.set("version", "next");
 		if (legacy) return Client.connect(url, { legacy, watch });
 		let client = this.#clients.get(url.href);
 		if (!client) {
@@ -66,7 +81,7 @@ export class Bench {
 			this.#clients.set(url.href, client);
 			client.closed.then(() => this.#clients.delete(url.href));
 		}
-		if (watch) client.watch = watch;
+		if (watch) Object.assign(client, { watch, tasks: Boolean(tasks) });
 		return client;
 	}
 
@@ -119,9 +134,17 @@ export class Bench {
 
 	// inTurn runs f when every earlier one is done: one request at a time, so that
 	// the events in between are its own.
+	/**
+	 * @template T
+	 * @param {() => Promise<T>} f
+	 * @returns {Promise<T>}
+	 */
 	inTurn(f) {
 		const mine = this.#turn.then(f);
-		this.#turn = mine.catch(() => {});
+		this.#turn = mine.then(
+			() => {},
+			() => {},
+		);
 		return mine;
 	}
 }
@@ -131,7 +154,13 @@ export class Bench {
 export function readHeader(token) {
 	const bytes = [...atob(token.slice(0, 28).replaceAll("-", "+").replaceAll("_", "/"))].map((c) => c.charCodeAt(0));
 	const time = (from) => new Date(bytes.slice(from, from + 6).reduce((n, b) => n * 256 + b, 0));
-	return { key: bytes.slice(2, 6).map((b) => b.toString(16).padStart(2, "0")).join(""), expires: time(15) };
+	return {
+		key: bytes
+			.slice(2, 6)
+			.map((b) => b.toString(16).padStart(2, "0"))
+			.join(""),
+		expires: time(15),
+	};
 }
 
 // changeOneByte replaces one character behind the header.

@@ -10,7 +10,8 @@
 //
 // Since revision 2026-07-28 a server ends the request with its questions and a
 // sealed state, and the client makes it again, with the answers and the state.
-// Before, the server asked by a request of its own over the open connection.
+// Before, the server asked by a request of its own over the open connection. A client
+// that takes tasks may get the id of one, and asks for it until it has ended.
 
 export const MODERN = "2026-07-28";
 export const LEGACY = "2025-11-25";
@@ -46,9 +47,10 @@ export class Client {
 
 	// watch is called with every message, { sent, message, text }, and may be
 	// replaced at any time. ask answers what a legacy connection is asked.
-	constructor(socket, { legacy = false, ask = null, watch = null } = {}) {
+	constructor(socket, { legacy = false, tasks = false, ask = null, watch = null } = {}) {
 		this.#socket = socket;
 		this.legacy = legacy;
+		this.tasks = tasks;
 		this.ask = ask;
 		this.watch = watch;
 		this.closed = new Promise((resolve) => {
@@ -98,11 +100,12 @@ export class Client {
 	// given: any instance of the server that has the key can take the next one.
 	//
 	// A call that was under way goes on from its last result.
-	async callTool(name, args, ask, round = (params) => this.round(params), last = null) {
+	async callTool(name, args, ask, round = (params, method) => this.request(method, params), last = null) {
 		this.ask = ask;
 		let params = { name, arguments: args };
 		for (let n = 0; n < MAX_ROUNDS; n++) {
-			const result = (n === 0 && last) || (await round(params));
+			const result = (n === 0 && last) || (await round(params, "tools/call"));
+			if (result.resultType === "task") return this.#follow(result, ask, round);
 			if (!asksForInput(result)) return result;
 			// Arguments and name stay as they were: the state is sealed for them. Of
 			// the answers only this round's are sent, earlier ones are in the state.
@@ -114,9 +117,16 @@ export class Client {
 		throw new Error(`the server asked in ${MAX_ROUNDS} rounds`);
 	}
 
-	// round makes one request of a call. The result may ask for more.
-	round(params) {
-		return this.request("tools/call", params);
+	// #follow asks for a task, and answers its questions, until it has ended. Any instance
+	// that shares its store can be asked.
+	async #follow({ taskId, pollIntervalMs }, ask, round) {
+		for (;;) {
+			const { status, inputRequests, result, error } = await round({ taskId }, "tasks/get");
+			if (status === "completed") return result;
+			if (status === "input_required") await round({ taskId, inputResponses: await this.#answer(inputRequests, ask) }, "tasks/update");
+			else if (status !== "working") throw new ProtocolError(error ?? { code: 0, message: `the task is ${status}` });
+			else await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
+		}
 	}
 
 	// request sends a request and waits for its response.
@@ -128,7 +138,7 @@ export class Client {
 				return;
 			}
 			this.#waiting.set(id, { resolve, reject });
-			this.#send({ jsonrpc: "2.0", id, method, params: this.legacy ? params : { ...params, _meta: META } });
+			this.#send({ jsonrpc: "2.0", id, method, params: this.legacy ? params : { ...params, _meta: { ...metaOf(this.tasks), ...params._meta } } });
 		});
 	}
 
@@ -172,11 +182,11 @@ export class Client {
 	}
 }
 
-const META = {
+const metaOf = (tasks) => ({
 	"io.modelcontextprotocol/protocolVersion": MODERN,
 	"io.modelcontextprotocol/clientInfo": CLIENT_INFO,
-	"io.modelcontextprotocol/clientCapabilities": CAPABILITIES,
-};
+	"io.modelcontextprotocol/clientCapabilities": tasks ? { ...CAPABILITIES, extensions: { "io.modelcontextprotocol/tasks": {} } } : CAPABILITIES,
+});
 
 // asksForInput tells a round that is not the last from a result.
 export function asksForInput(result) {

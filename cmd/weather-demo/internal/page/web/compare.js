@@ -9,6 +9,9 @@ import { caption, score } from "./score.js";
 import { code } from "./source.js";
 
 export class Compare {
+	cut = false;
+	stage = null;
+
 	constructor(app) {
 		this.app = app;
 		this.pair = [app.style("native"), app.style("once")];
@@ -41,22 +44,72 @@ export class Compare {
 		const messages = compared(...stories.map((s) => s.items.filter((i) => i.kind === "message")));
 		const others = messages.filter((m) => !m.same).length;
 		const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-		const select = (i) => styleSelect(this.app.styles.filter((s) => !s.late), pair[i].name, (style) => {
-			this.pair = this.pair.with(i, style);
-			this.stories = [];
-			this.app.open();
-		}, { id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` });
-		const head = (s, i) => h("div.style-head", h("h2", h("code", s.name), h("small", s.letter)), h("p", s.lesson),
-			stories[i] ? [score(stories[i]), h("p.dim", "Springfield: ", caption(stories[i]))] : h("p.dim", this.cut ? "not called" : "calling …"));
-		return h("div.scrolling.compare", { key: "compare" },
-			h("header.intro",
-				h("div", this.cut ? [h("h1", "The connection is lost."), h("p", "Both tools are called again when it is back.")] : [h("h1", `${differing === 1 ? "1 line differs" : `${count(differing, "line")} differ`}. On the wire, ${!stories.length ? "…" : others ? `${count(others, "message")}.` : "none."}`),
-					h("p", `Both tools ${stories.length ? "were called just now" : "are being called"}, with the same answers. The code differs in the marked lines. `, !stories.length ? "" : others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.")]),
-				h("div.selects", select(0), select(1))),
-			h("section.sheet.diff", { "aria-label": "The sources" }, h("div.pair", pair.map(head)), h("div.diff-rows", rows.map((r) => diffRow(r, pair)))),
-			h("section.sheet.saw", h("h2", "What the client saw"),
-				h("p", "Each message of both calls, compared after leaving out what must differ: the tool's name, the figures in ", h("code", "_meta"), ", and the sealed state, which no client can read."),
-				h("table", h("thead", h("tr", th("message"), th("sealed state", "col", { class: "num" }), th("compared", "col", { class: "num" }))), h("tbody", messages.map(messageRow)))));
+		const select = (i) =>
+			styleSelect(
+				this.app.styles.filter((s) => !s.late),
+				pair[i].name,
+				(style) => {
+					this.pair = this.pair.with(i, style);
+					this.stories = [];
+					this.app.open();
+				},
+				{ id: `compare-${i}`, "aria-label": `The style on the ${i ? "right" : "left"}` },
+			);
+		const head = (s, i) =>
+			h(
+				"div.style-head",
+				h("h2", h("code", s.name), h("small", s.letter)),
+				h("p", s.lesson),
+				stories[i] ? [score(stories[i]), h("p.dim", "Springfield: ", caption(stories[i]))] : h("p.dim", this.cut ? "not called" : "calling …"),
+			);
+		return h(
+			"div.scrolling.compare",
+			{ key: "compare" },
+			h(
+				"header.intro",
+				h(
+					"div",
+					this.cut
+						? [h("h1", "The connection is lost."), h("p", "Both tools are called again when it is back.")]
+						: [
+								h(
+									"h1",
+									`${differing === 1 ? "1 line differs" : `${count(differing, "line")} differ`}. On the wire, ${!stories.length ? "…" : others ? `${count(others, "message")}.` : "none."}`,
+								),
+								h(
+									"p",
+									`Both tools ${stories.length ? "were called just now" : "are being called"}, with the same answers. The code differs in the marked lines. `,
+									!stories.length ? "" : others ? "So do some messages, listed below." : "The messages are the same: a client cannot tell the styles apart.",
+								),
+							],
+				),
+				h("div.selects", select(0), select(1)),
+			),
+			h(
+				"section.sheet.diff",
+				{ "aria-label": "The sources" },
+				h("div.pair", pair.map(head)),
+				h(
+					"div.diff-rows",
+					rows.map((r) => diffRow(r, pair)),
+				),
+			),
+			h(
+				"section.sheet.saw",
+				h("h2", "What the client saw"),
+				h(
+					"p",
+					"Each message of both calls, compared after leaving out what must differ: the tool's name, the figures in ",
+					h("code", "_meta"),
+					", and the sealed state, which no client can read.",
+				),
+				h(
+					"table",
+					h("thead", h("tr", th("message"), th("sealed state", "col", { class: "num" }), th("compared", "col", { class: "num" }))),
+					h("tbody", messages.map(messageRow)),
+				),
+			),
+		);
 	}
 }
 
@@ -64,8 +117,16 @@ function messageRow({ a, b, same }) {
 	const { from, title, lines } = a ?? b;
 	const sent = from === "client";
 	const bytes = (m) => m?.state?.length ?? "none";
-	return h("tr", h("td", h(`span.way.${from}`, { role: "img", "aria-label": sent ? "sent" : "received" }, sent ? "→" : "←"), h("code", `${title.split(" ")[0]} ${lines.join(" ").replace(/^\? /, "")}`)),
-		h("td.num.seal", (a?.state || b?.state) && `${bytes(a)} / ${bytes(b)} B`), h("td.num", { class: same ? "same" : "refusal" }, same ? "the same" : "differs"));
+	return h(
+		"tr",
+		h(
+			"td",
+			h(`span.way.${from}`, { role: "img", "aria-label": sent ? "sent" : "received" }, sent ? "→" : "←"),
+			h("code", `${title.split(" ")[0]} ${lines.join(" ").replace(/^\? /, "")}`),
+		),
+		h("td.num.seal", (a?.state || b?.state) && `${bytes(a)} / ${bytes(b)} B`),
+		h("td.num", { class: same ? "same" : "refusal" }, same ? "the same" : "differs"),
+	);
 }
 
 // compared puts the messages of two calls side by side.
@@ -75,7 +136,11 @@ function compared(left = [], right = []) {
 }
 
 function diffRow({ a, b, differs }, styles) {
-	const cell = (l, i) => h(`div.cell.${i ? "right" : "left"}`, { class: differs && (l ? "differs" : "missing") },
-		l && [h("span.side", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)]);
+	const cell = (l, i) =>
+		h(
+			`div.cell.${i ? "right" : "left"}`,
+			{ class: differs && (l ? "differs" : "missing") },
+			l && [h("span.side", quiet, differs && styles[i].letter), h("span.no", quiet, l.line), code(l.text)],
+		);
 	return h("div.pair", { class: differs && "differs" }, cell(a, 0), cell(b, 1));
 }

@@ -10,9 +10,10 @@ const LINE = 17;
 const CHAR = 7.55;
 
 // geometry is where the lanes stand in a diagram of this width.
-export const geometry = (width) => width < 440
-	? { width, client: 30, a: width - 110, b: width - 36, box: 62, narrow: true, scale: 0.72 }
-	: { width, client: 52, a: width - 190, b: width - 72, box: 92, narrow: false, scale: 1 };
+export const geometry = (width) =>
+	width < 440
+		? { width, client: 30, a: width - 110, b: width - 36, box: 62, narrow: true, scale: 0.72 }
+		: { width, client: 52, a: width - 190, b: width - 72, box: 92, narrow: false, scale: 1 };
 
 // place gives each item its coordinates: top, and where its arrow is.
 function place(items, g, codeLines, preview) {
@@ -80,13 +81,26 @@ export function diagram(stage, width) {
 	const g = geometry(width);
 	const { placed, height } = place(story.items.slice(0, stage.shown + (stage.revealing ? 1 : 0)), g, story.handler.lines.length, stage.preview);
 	const fresh = (i) => (i >= stage.roundStart ? "new" : "");
-	return h("div.diagram", { class: stage.preview && "preview", style: { height: `${height}px` } },
-		h("svg.lines", { width, ...quiet }, hatch, lanes(placed, g), placed.map((p, i) => draw[p.item.kind](p, g, stage, i, { key: i, class: fresh(i) }))),
-		placed.map((p, i) => label(p, g, stage, { key: i, class: fresh(i) })));
+	return h(
+		"div.diagram",
+		{ class: stage.preview && "preview", style: { height: `${height}px` } },
+		h(
+			"svg.lines",
+			{ width, ...quiet },
+			hatch,
+			lanes(placed, g),
+			placed.map((p, i) => draw[p.item.kind](p, g, stage, i, { key: i, class: fresh(i) })),
+		),
+		placed.map((p, i) => label(p, g, stage, { key: i, class: fresh(i) })),
+	);
 }
 
-const hatch = h("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-	rect("hatch-ground", 0, 0, 7, 7), rect("hatch-line", 0, 0, 3.5, 7));
+const hatch = h(
+	"pattern",
+	{ id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+	rect("hatch-ground", 0, 0, 7, 7),
+	rect("hatch-line", 0, 0, 3.5, 7),
+);
 
 function lanes(placed, g) {
 	// As far as one can see.
@@ -94,13 +108,15 @@ function lanes(placed, g) {
 	const of = (instance) => {
 		const mine = (p, ...kinds) => p.item.instance === instance && kinds.includes(p.item.kind);
 		const gaps = placed.filter((p) => mine(p, "gap"));
-		const held = gaps.filter((p) => p.item.holds !== "nothing").map((p) => {
-			const i = placed.indexOf(p);
-			const from = placed.slice(0, i).findLast((q) => mine(q, "run"));
-			const next = placed.slice(i).find((q) => mine(q, "run", "stamp"));
-			const top = from ? from.top + from.height : p.y;
-			return rect("held", g[instance] - 8, top, 16, Math.max(0, (p.item.killed ? p.middle - 14 : next?.top ?? p.y + 84) - top));
-		});
+		const held = gaps
+			.filter((p) => p.item.holds !== "nothing")
+			.map((p) => {
+				const i = placed.indexOf(p);
+				const from = placed.slice(0, i).findLast((q) => mine(q, "run"));
+				const next = placed.slice(i).find((q) => mine(q, "run", "stamp"));
+				const top = from ? from.top + from.height : p.y;
+				return rect("held", g[instance] - 8, top, 16, Math.max(0, (p.item.killed ? p.middle - 14 : (next?.top ?? p.y + 84)) - top));
+			});
 		return [line("lane-server", g[instance], 0, g[instance], gaps.find((p) => p.item.killed)?.middle ?? end), held];
 	};
 	return [line("lane-client", g.client, 0, g.client, end), of("a"), of("b")];
@@ -108,8 +124,8 @@ function lanes(placed, g) {
 
 const shaft = (x1, x2, y) => line("shaft", x1, y, x2, y, { pathLength: 1 });
 const head = (x, y, to) => path("head", `M${x} ${y}l${-9 * to}-5v10z`);
-const small = (x, y, way, from, options) => h(`g.small.${way}`, { style: { "--from": `${from}px` } },
-	h("g", { transform: `translate(${x - 16} ${y - 11})scale(.52)` }, envelopeParts(options)));
+const small = (x, y, way, from, options) =>
+	h(`g.small.${way}`, { style: { "--from": `${from}px` } }, h("g", { transform: `translate(${x - 16} ${y - 11})scale(.52)` }, envelopeParts(options)));
 
 const draw = {
 	initialize: (p, g, stage, i, props) => h("g.arrow.client", props, shaft(g.client, p.lane, p.arrow), head(g.client, p.arrow, -1), head(p.lane, p.arrow, 1)),
@@ -119,13 +135,24 @@ const draw = {
 		if (item === stage.chosen) props.class += " chosen";
 		if (item.from === "server") {
 			const start = p.run ? lane - g.box / 2 : lane;
-			return h(`g.arrow.${item.refusal ? "refusal" : "server"}`, props, shaft(start, g.client + 6, arrow), head(g.client, arrow, -1), item.state && small(start - 36, arrow, "got"));
+			return h(
+				`g.arrow.${item.refusal ? "refusal" : "server"}`,
+				props,
+				shaft(start, g.client + 6, arrow),
+				head(g.client, arrow, -1),
+				item.state && small(start - 36, arrow, "got"),
+			);
 		}
-		const end = lane - (stage.story.items[i + 1]?.kind === "stamp" ? 46 : g.box / 2);
-		return h("g.arrow.client", props, shaft(g.client, end - 6, arrow), head(end, arrow, 1),
+		const end = lane - (stage.story.items[i + 1]?.kind === "stamp" ? 46 : stage.story.task ? 0 : g.box / 2);
+		return h(
+			"g.arrow.client",
+			props,
+			shaft(g.client, end - 6, arrow),
+			head(end, arrow, 1),
 			!stage.preview && circle("disc", g.client, arrow, item.number ? 11 : 4),
 			item.number && text("disc-no", g.client, arrow + 4, item.number),
-			item.state && small(end - 36, arrow, "sent", g.client - end + 20, { torn: item.changed }));
+			item.state && small(end - 36, arrow, "sent", g.client - end + 20, { torn: item.changed }),
+		);
 	},
 
 	// A run is the handler's own lines as strokes, as far as it has come.
@@ -153,24 +180,60 @@ const draw = {
 	stamp(p, g, stage, i, props) {
 		const { label, tone } = p.item;
 		const x = Math.min(p.lane, g.width - 50);
-		return h(`g.stamp.${tone}`, props, h("g", { transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` }, rect("frame", x - 48, p.top, 96, 36, 6), text("word", x, p.top + 23, label)));
+		return h(
+			`g.stamp.${tone}`,
+			props,
+			h(
+				"g",
+				{ transform: `rotate(${tone === "engine" ? 0 : -4} ${x} ${p.top + 18})` },
+				rect("frame", x - 48, p.top, 96, 36, 6),
+				text("word", x, p.top + 23, label),
+			),
+		);
 	},
 
 	gap(p, g, stage, i, props) {
 		const { bytes, killed, holds } = p.item;
 		const { lane, middle } = p;
 		const half = g.narrow ? 34 : 44;
-		const words = { nothing: ["holds", "nothing"], handler: ["holds the", "handler"], stream: ["holds the", "open stream"] }[holds];
-		return h("g.gap", props,
-			bytes > 0 && h("g.held-env", { style: { "--dx": `${lane - g.client - 60}px` } },
-				h("g", { transform: `translate(${g.client - 32 * g.scale} ${middle - 21 * g.scale})rotate(-3 32 21)scale(${g.scale})` }, envelopeParts({ draining: stage.short && !killed }))),
+		const words = {
+			nothing: ["holds", "nothing"],
+			handler: ["holds the", "handler"],
+			stream: ["holds the", "open stream"],
+			task: ["holds", "the task"],
+			work: ["works on", "the task"],
+		}[holds];
+		return h(
+			"g.gap",
+			props,
+			bytes > 0 &&
+				h(
+					"g.held-env",
+					{ style: { "--dx": `${lane - g.client - 60}px` } },
+					h(
+						"g",
+						{ transform: `translate(${g.client - 32 * g.scale} ${middle - 21 * g.scale})rotate(-3 32 21)scale(${g.scale})` },
+						envelopeParts({ draining: stage.short && !killed }),
+					),
+				),
 			killed
 				? [path("cross", `M${lane - 9} ${middle - 19}l18 18m0-18l-18 18`), text("killed", lane, middle + 18, "gone")]
-				: !stage.preview && h(`g.holds.${holds}`, rect("ground", lane - half, middle - 19, half * 2, 38), words.map((word, n) => text("word", lane, middle - 3 + n * LINE, word))));
+				: !stage.preview &&
+						h(
+							`g.holds.${holds}`,
+							rect("ground", lane - half, middle - 19, half * 2, 38),
+							words.map((word, n) => text("word", lane, middle - 3 + n * LINE, word)),
+						),
+		);
 	},
 
-	rule: (p, g, stage, i, props) => h("g.rule", props, text("word", 14, p.middle + 4, p.item.label),
-		line("dashes", Math.min(30 + p.item.label.length * 7, g.width - 60), p.middle, g.width - 14, p.middle)),
+	rule: (p, g, stage, i, props) =>
+		h(
+			"g.rule",
+			props,
+			text("word", 14, p.middle + 4, p.item.label),
+			line("dashes", Math.min(30 + p.item.label.length * 7, g.width - 60), p.middle, g.width - 14, p.middle),
+		),
 };
 
 // label is what can be read and clicked of an item, over its drawing.
@@ -179,7 +242,8 @@ function label(p, g, stage, { key, class: fresh }) {
 	const { actions } = stage;
 	const at = (left, top, width, height) => ({ key, style: { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` } });
 	const lines = (all, cls = "line") => all.map((l) => h(`span.${cls}`, l));
-	const choose = (props, cls, ...kids) => button(kids, () => actions.choose(item), { ...props, class: `msg ${cls} ${fresh}`, "aria-pressed": String(item === stage.chosen) });
+	const choose = (props, cls, ...kids) =>
+		button(kids, () => actions.choose(item), { ...props, class: `msg ${cls} ${fresh}`, "aria-pressed": String(item === stage.chosen) });
 	switch (item.kind) {
 		case "initialize":
 			return choose(at(g.client + 12, p.y - 4, p.lane - g.client - 24, 24), "", lines([g.narrow ? "initialize" : "initialize, revision 2025-11-25"]));
@@ -187,21 +251,41 @@ function label(p, g, stage, { key, class: fresh }) {
 			const right = item.from === "client" ? p.lane - (g.narrow ? 0 : 12) : p.run ? p.lane - g.box / 2 - 12 : p.lane - 12;
 			const props = at(g.client + 14, p.top - 4, right - g.client - 14, p.labels * LINE + 9);
 			if (stage.preview) return h("p.say", props, h("b", p.title), lines(p.lines));
-			return choose(props, item.refusal ? "refusal" : "", item.number && sr(`Request ${item.number}: `), h("b", (g.narrow && item.short) || item.title),
-				lines(p.lines, item.isAnswer ? "answer" : "line"), item.warning && h("span.warning", item.warning), item.state && sr(", with the sealed state"));
+			return choose(
+				props,
+				item.refusal ? "refusal" : "",
+				item.number && sr(`Request ${item.number}: `),
+				h("b", (g.narrow && item.short) || item.title),
+				lines(p.lines, item.isAnswer ? "answer" : "line"),
+				item.warning && h("span.warning", item.warning),
+				item.state && sr(", with the sealed state"),
+			);
 		}
 		case "gap": {
 			const props = at(g.client + 40 * g.scale, p.middle - 23, p.lane - g.client - 76, 46);
 			if (stage.preview) return item.bytes > 0 && h("p.say.dim", props, lines(["", "the client keeps it"]));
 			if (item.bytes > 0) {
-				return button([h("b", g.narrow ? "sealed state" : "the client keeps the state"), lines([`${item.bytes} bytes${g.narrow ? "" : item.thought ? `, you thought for ${item.thought} s` : ", sealed"}`])],
-					() => actions.openState(item.token), { ...props, class: `keeps ${fresh}` });
+				return button(
+					[
+						h("b", g.narrow ? "sealed state" : "the client keeps the state"),
+						lines([`${item.bytes} bytes${g.narrow ? "" : item.thought ? `, you thought for ${item.thought} s` : ", sealed"}`]),
+					],
+					() => actions.openState(item.token),
+					{ ...props, class: `keeps ${fresh}` },
+				);
 			}
-			return item.holds === "stream" && h("p.note", props, lines(["no state:", g.narrow ? "still open" : "the call is still open"]));
+			return h(
+				"p.note",
+				props,
+				lines(["no state:", item.holds === "stream" ? `${g.narrow ? "" : "the call is "}still open` : `${g.narrow ? "" : "the client has "}the task's id`]),
+			);
 		}
 		case "run":
 			if (stage.preview) return null;
-			return button(sr(`The handler ${item.resumed ? "goes on" : "runs"} on instance ${item.instance.toUpperCase()}. Show the source.`), actions.showSource, { ...at(p.left, p.top, g.box, p.height), class: "run-at" });
+			return button(sr(`The handler ${item.resumed ? "goes on" : "runs"} on instance ${item.instance.toUpperCase()}. Show the source.`), actions.showSource, {
+				...at(p.left, p.top, g.box, p.height),
+				class: "run-at",
+			});
 		default:
 			return sr(item.label, item.kind === "stamp" ? `, by instance ${item.instance.toUpperCase()}. The handler is not entered.` : "");
 	}
@@ -216,12 +300,40 @@ export function preview(story, width) {
 	const say = (message, title) => ({ ...message, title });
 	const { engine } = story.handler;
 	const held = ["Coroutine", "Resumable"].includes(engine);
-	const goesOn = held ? "It goes on where it stopped" : { Steps: "It goes on with the next step", Given: "It enters the handler" }[engine] ?? "It has run again from its top";
-	const rest = story.place === "Atlantis" ? [say(server, "It fails before it asks.")]
-		: story.legacy ? [say(server, "The server asks you over the open request."), { ...a, kind: "gap", bytes: 0, holds: "stream" },
-			say(client, "You answer, and the request goes on."), run, say(server, "The request ends, with the result.")]
-		: [say(server, `It returns a question and a sealed state. It ${held ? "holds the handler" : "keeps nothing"}.`), { ...a, kind: "gap", bytes: 1, holds: held ? "handler" : "nothing" },
-			say(client, "You answer with a second call, and the state goes back."), run, say(server, `${goesOn}, ${story.place === "Springfield" ? "asks once more, and then" : "and"} completes.`)];
-	const items = [say(client, "You call the tool."), run, ...rest];
+	const goesOn = held
+		? "It goes on where it stopped"
+		: ({ Steps: "It goes on with the next step", Given: "It enters the handler" }[engine] ?? "It has run again from its top");
+	const rest =
+		story.place === "Atlantis"
+			? [say(server, "It fails before it asks.")]
+			: story.task
+				? [
+						say(server, "You get the id of a task, at once."),
+						run,
+						say(client, "You ask for the task, by its id."),
+						say(server, "It asks you, and waits."),
+						{ ...a, kind: "gap", bytes: 0, holds: "nothing" },
+						say(client, "You answer it."),
+						say(server, "The server has your answer."),
+						run,
+						say(client, "You ask for it again, now and then."),
+						say(server, "It has completed."),
+					]
+				: story.legacy
+					? [
+							say(server, "The server asks you over the open request."),
+							{ ...a, kind: "gap", bytes: 0, holds: "stream" },
+							say(client, "You answer, and the request goes on."),
+							run,
+							say(server, "The request ends, with the result."),
+						]
+					: [
+							say(server, `It returns a question and a sealed state. It ${held ? "holds the handler" : "keeps nothing"}.`),
+							{ ...a, kind: "gap", bytes: 1, holds: held ? "handler" : "nothing" },
+							say(client, "You answer with a second call, and the state goes back."),
+							run,
+							say(server, `${goesOn}, ${story.place === "Springfield" ? "asks once more, and then" : "and"} completes.`),
+						];
+	const items = [say(client, "You call the tool."), !story.task && run, ...rest].filter(Boolean);
 	return diagram({ story: { items, handler: story.handler }, shown: items.length, preview: true, actions: {} }, width);
 }

@@ -18,7 +18,11 @@ export function h(name, props, ...kids) {
 	return { tag, props, kids: tidy(kids) };
 }
 
-const tidy = (kids) => kids.flat(Infinity).filter((k) => k || k === 0).map((k) => (typeof k === "object" ? k : { text: String(k) }));
+const tidy = (kids) =>
+	kids
+		.flat(Infinity)
+		.filter((k) => k || k === 0)
+		.map((k) => (typeof k === "object" ? k : { text: String(k) }));
 
 // What the views need often.
 export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -35,8 +39,8 @@ export const svg = (name, width, height, ...kids) => h(`svg.${name}`, { viewBox:
 
 // radios lets one of a few be chosen: options are pairs of value and label.
 export function radios(cls, legend, name, options, chosen, choose) {
-	const option = ([value, label]) => h("label", { key: value },
-		h("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }), h("span", label));
+	const option = ([value, label]) =>
+		h("label", { key: value }, h("input", { type: "radio", name, value, checked: value === chosen, onchange: () => choose(value) }), h("span", label));
 	return h(`fieldset.${cls}`, h("legend", legend), h("div", options.map(option)));
 }
 

@@ -10,7 +10,13 @@ export function fieldsOf(schema) {
 	const fields = Object.entries(schema?.properties ?? {}).map(([name, p]) => {
 		const one = p.enum?.map((v, i) => [v, p.enumNames?.[i] ?? v]) ?? titled(p.oneOf);
 		const several = p.type === "array" && (p.items?.enum?.map((v) => [v, v]) ?? titled(p.items?.anyOf ?? p.items?.oneOf));
-		const kind = several ? "several" : one ? (one.length <= 6 ? "one" : "select") : { boolean: "boolean", number: "number", integer: "number", string: "string" }[p.type];
+		const kind = several
+			? "several"
+			: one
+				? one.length <= 6
+					? "one"
+					: "select"
+				: { boolean: "boolean", number: "number", integer: "number", string: "string" }[p.type];
 		return { name, kind, choices: several || one, schema: p, initial: p.default, title: p.title ?? name, required: schema.required?.includes(name) };
 	});
 	return fields.length && fields.every((f) => f.kind) ? fields : null;
@@ -30,15 +36,38 @@ export function inputsFor(fields, message) {
 		const tick = (type, label, n, checked) => h("label.choice", h("input", { type, name, "data-n": n, "data-first": i + n === 0, checked }), h("span", label));
 		if (kind === "boolean") return h("fieldset", { key: id }, h("legend", legend), about, tick("checkbox", f.title, 0, initial === true));
 		if (kind === "one" || kind === "several") {
-			return h("fieldset", { key: id }, h("legend", legend), about, choices.map(([value, title], n) => tick(kind === "one" ? "radio" : "checkbox", title, n, chosen(value))));
+			return h(
+				"fieldset",
+				{ key: id },
+				h("legend", legend),
+				about,
+				choices.map(([value, title], n) => tick(kind === "one" ? "radio" : "checkbox", title, n, chosen(value))),
+			);
 		}
 		const common = { id, name, required: f.required, "data-first": i === 0, "aria-describedby": about && `${id}-about` };
-		return h("div.field", { key: id }, h("label", { for: id }, legend), about, kind === "select"
-			? h("select", common, choices.map(([value, title], n) => h("option", { value: n, selected: chosen(value) }, title)))
-			: h("input", {
-				...common, type: kind === "number" ? "number" : inputTypes[p.format] ?? "text", step: kind === "number" && (p.type === "integer" ? 1 : "any"),
-				min: p.minimum, max: p.maximum, minlength: p.minLength, maxlength: p.maxLength, pattern: p.pattern, value: initial ?? "",
-			}));
+		return h(
+			"div.field",
+			{ key: id },
+			h("label", { for: id }, legend),
+			about,
+			kind === "select"
+				? h(
+						"select",
+						common,
+						choices.map(([value, title], n) => h("option", { value: n, selected: chosen(value) }, title)),
+					)
+				: h("input", {
+						...common,
+						type: kind === "number" ? "number" : (inputTypes[p.format] ?? "text"),
+						step: kind === "number" && (p.type === "integer" ? 1 : "any"),
+						min: p.minimum,
+						max: p.maximum,
+						minlength: p.minLength,
+						maxlength: p.maxLength,
+						pattern: p.pattern,
+						value: initial ?? "",
+					}),
+		);
 	});
 }
 
@@ -63,5 +92,9 @@ export function contentOf(form, fields) {
 export function about(key, fields, legacy) {
 	if (legacy) return "Asked by the server, over the open stream.";
 	const [{ choices, kind }] = fields ?? [{ kind: "form that this page does not know" }];
-	return ["A form made from the schema in the result: ", h("code", `"${key}"`), choices ? `, ${kind === "several" ? "any" : "one"} of ${choices.length}.` : `, a ${kind}.`];
+	return [
+		"A form made from the schema in the result: ",
+		h("code", `"${key}"`),
+		choices ? `, ${kind === "several" ? "any" : "one"} of ${choices.length}.` : `, a ${kind}.`,
+	];
 }

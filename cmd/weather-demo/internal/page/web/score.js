@@ -40,23 +40,35 @@ export function score(story) {
 
 // figures are the numbers of a story, as weather-demo -json names them.
 export const figures = (story) => ({
-	rounds: story.requests, questions: story.asked, effects: story.charges.length, handler_entries: story.entries,
-	state_bytes: story.sealedBytes, is_error: Boolean(story.result?.result?.isError),
+	rounds: story.requests,
+	questions: story.asked,
+	effects: story.charges.length,
+	handler_entries: story.entries,
+	state_bytes: story.sealedBytes,
+	is_error: Boolean(story.result?.result?.isError),
 });
 
 export function caption(story) {
 	const { rounds, effects, handler_entries, state_bytes, is_error } = figures(story);
 	if (is_error) return h("b.refusal", "error result");
-	return h("span.figures", `${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `, h("b", { class: effects > 1 ? "many" : "effect" }, `charged ${effects}`),
-		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)]);
+	return h(
+		"span.figures",
+		`${rounds} request${rounds > 1 ? "s" : ""}, entered ${handler_entries}, `,
+		h("b", { class: effects > 1 ? "many" : "effect" }, `charged ${effects}`),
+		state_bytes > 0 && [", ", h("span.seal", `${state_bytes} B`)],
+	);
 }
 
-export const legend = () => h("ul.legend", [
-	["client", line("client", 0, 7, 26, 7)],
-	["server, holding nothing", line("server", 0, 7, 26, 7)],
-	["code runs", rect("ran", 2, 2, 20, 10)],
-	["runs again", rect("again", 2, 2, 20, 10)],
-	["client keeps the sealed state", rect("keeps", 2, 2, 20, 10, 2)],
-	["server holds a handler or a stream", line("holds", 1, 7, 25, 7)],
-	["charge; and again", circle("dot", 5, 7, 4), circle("twice", 19, 7, 6), circle("dot", 19, 7, 3.5)],
-].map(([words, ...shapes]) => h("li", svg("score", 30, 14, shapes), words)));
+export const legend = () =>
+	h(
+		"ul.legend",
+		[
+			["client", line("client", 0, 7, 26, 7)],
+			["server, holding nothing", line("server", 0, 7, 26, 7)],
+			["code runs", rect("ran", 2, 2, 20, 10)],
+			["runs again", rect("again", 2, 2, 20, 10)],
+			["client keeps the sealed state", rect("keeps", 2, 2, 20, 10, 2)],
+			["server holds a handler or a stream", line("holds", 1, 7, 25, 7)],
+			["charge; and again", circle("dot", 5, 7, 4), circle("twice", 19, 7, 6), circle("dot", 19, 7, 3.5)],
+		].map(([words, ...shapes]) => h("li", svg("score", 30, 14, shapes), words)),
+	);

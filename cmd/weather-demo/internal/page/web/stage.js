@@ -12,12 +12,43 @@ import { stateView } from "./state.js";
 const pace = { ran: 70, remembered: 70, effect: 420, message: 460, initialize: 460, rule: 200, gap: 700, stamp: 420 };
 
 export class Stage {
+	/** @type {import("./story.js").Story} */
+	story;
+	/** @type {import("./bench.js").Bench} */
+	bench;
+	/** @type {string} */
+	caption;
+	// How many items are shown whole, and how far the next one has come.
+	shown = 0;
+	step = 0;
+	roundStart = 0;
+	revealing = false;
+	playing = false;
+	skipping = false;
+	// Whether its state is short-lived, and the connection is lost.
+	short = false;
+	lost = false;
+	/** @type {import("./story.js").Item | null} */
+	chosen = null;
+	/** @type {string | null} */
+	token = null;
+	/** @type {{ payload?: any, refused?: string } | null} */
+	opened = null;
+	/** @type {string | null} */
+	changedToken = null;
+	/** @type {() => void} */
+	wake;
+
 	// changed is called when there is something new to draw. A stage may have a
 	// tab of its own before the others: { id, title, view }.
 	constructor(changed, ownTab) {
 		this.changed = changed;
-		this.tabs = [ownTab, { id: "source", title: "Source", view: () => sourceView(this) }, { id: "state", title: "Sealed state", view: () => this.#state() },
-			{ id: "message", title: "Message", view: () => messageView(this.chosen ?? this.story.items.findLast((i) => i.kind === "message")) }].filter(Boolean);
+		this.tabs = [
+			ownTab,
+			{ id: "source", title: "Source", view: () => sourceView(this) },
+			{ id: "state", title: "Sealed state", view: () => this.#state() },
+			{ id: "message", title: "Message", view: () => messageView(this.chosen ?? this.story.items.findLast((i) => i.kind === "message")) },
+		].filter(Boolean);
 		this.tab = this.tabs[0].id;
 		this.actions = {
 			choose: (item) => {
@@ -33,9 +64,25 @@ export class Stage {
 	}
 
 	// reset puts a new story on the stage.
+	/**
+	 * @param {import("./story.js").Story} story
+	 * @param {import("./bench.js").Bench | null} bench
+	 * @param {string} [caption]
+	 */
 	reset(story, bench, caption) {
 		Object.assign(this, {
-			story, bench, caption, shown: 0, step: 0, revealing: false, roundStart: 0, chosen: null, token: null, opened: null, changedToken: null, tab: this.tabs[0].id,
+			story,
+			bench,
+			caption,
+			shown: 0,
+			step: 0,
+			revealing: false,
+			roundStart: 0,
+			chosen: null,
+			token: null,
+			opened: null,
+			changedToken: null,
+			tab: this.tabs[0].id,
 		});
 	}
 
@@ -76,10 +123,12 @@ export class Stage {
 	}
 
 	#wait(ms) {
-		return new Promise((resolve) => {
-			this.wake = resolve;
-			setTimeout(resolve, ms);
-		});
+		return /** @type {Promise<void>} */ (
+			new Promise((resolve) => {
+				this.wake = resolve;
+				setTimeout(resolve, ms);
+			})
+		);
 	}
 
 	// skip finishes the round at once.
@@ -106,17 +155,22 @@ export class Stage {
 	// holding names what the server holds while its user thinks, and is null when
 	// nobody is asked.
 	get holding() {
-		if (this.playing || !this.shown || !this.story.question) return null;
 		const gap = this.story.items.at(-1);
+		if (this.playing || gap?.kind !== "gap") return null;
 		return gap.killed ? "nothing" : gap.holds;
 	}
 
 	heldLine() {
-		return ["handler", "stream"].includes(this.holding) ? this.story.held?.statement.to : null;
+		return ["handler", "stream", "work"].includes(this.holding) ? this.story.held?.statement.to : null;
 	}
 
 	get charges() {
-		return this.story.charges.slice(0, this.shownRuns().flatMap((r) => r.trace).filter((t) => t.kind === "effect").length);
+		return this.story.charges.slice(
+			0,
+			this.shownRuns()
+				.flatMap((r) => r.trace)
+				.filter((t) => t.kind === "effect").length,
+		);
 	}
 
 	show(tab) {
@@ -132,6 +186,7 @@ export class Stage {
 		const wire = document.querySelector(".wire-scroll");
 		if (scrolls(wire)) wire.scrollTop = wire.scrollHeight;
 		const panel = document.querySelector(".panel");
+		/** @type {HTMLElement | null} */
 		const row = panel?.querySelector(`[data-line="${(this.now() ?? this.shownRuns().at(-1)?.trace.at(-1))?.line}"]`);
 		if (!row || !scrolls(panel)) return;
 		if (row.offsetTop < panel.scrollTop + 60) panel.scrollTop = row.offsetTop - 60;
@@ -139,19 +194,40 @@ export class Stage {
 	}
 
 	// wire draws the lanes and the caption.
+	/**
+	 * @param {number} width
+	 * @param {{ killable?: string | null, kill?: (instance: string) => void, todo?: string | false }} [acts]
+	 */
 	wire(width, { killable, kill, todo } = {}) {
 		const g = geometry(width);
 		const { story } = this;
 		const lane = (i) => {
 			const name = i.toUpperCase();
 			const says = this.#says(i);
-			return h("div.lane-head.server", { key: i, class: ["gone", "lost"].includes(says) && "refusal", style: { left: `${g[i]}px` } }, h("b", g.narrow ? name : `Instance ${name}`),
-				killable === i && !this.playing ? button(["kill it", sr(` (instance ${name})`)], () => kill(i), { class: "kill" }) : h("span", says));
+			return h(
+				"div.lane-head.server",
+				{ key: i, class: ["gone", "lost"].includes(says) && "refusal", style: { left: `${g[i]}px` } },
+				h("b", g.narrow ? name : `Instance ${name}`),
+				killable === i && !this.playing ? button(["kill it", sr(` (instance ${name})`)], () => kill(i), { class: "kill" }) : h("span", says),
+			);
 		};
-		return h("section.wire", { key: "wire", "aria-label": "The wire" },
-			h("header.heads", h("div.lane-head", { key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } }, h("b", "Client"), h("span", story.legacy ? "2025-11-25" : "2026-07-28")), lane("a"), lane("b")),
+		return h(
+			"section.wire",
+			{ key: "wire", "aria-label": "The wire" },
+			h(
+				"header.heads",
+				h(
+					"div.lane-head",
+					{ key: "client", class: g.narrow && "left", style: { left: `${g.narrow ? 18 : g.client}px` } },
+					h("b", "Client"),
+					h("span", story.legacy ? "2025-11-25" : "2026-07-28"),
+				),
+				lane("a"),
+				lane("b"),
+			),
 			h("div.wire-scroll", { onclick: () => this.skip() }, story.items.length ? diagram(this, width) : preview(story, width)),
-			h("div.says", h("p.caption", { "aria-live": "polite", seen: story }, this.caption), todo && h("p.todo", todo)));
+			h("div.says", h("p.caption", { "aria-live": "polite", seen: story }, this.caption), todo && h("p.todo", todo)),
+		);
 	}
 
 	#says(instance) {
@@ -160,7 +236,10 @@ export class Stage {
 		if (!this.story.items.length) return "ready";
 		const here = (item) => item?.instance === instance;
 		if (this.playing && here(this.next)) return "running";
-		return (here(this.story.items.at(-1)) && { handler: "holds 1 handler", stream: "holds the stream" }[this.holding]) || "idle";
+		return (
+			(here(this.story.items.at(-1)) && { handler: "holds 1 handler", stream: "holds the stream", task: "holds 1 task", work: "at work" }[this.holding]) ||
+			"idle"
+		);
 	}
 
 	// server draws the server's land.
@@ -172,27 +251,47 @@ export class Stage {
 			document.getElementById(`tab-${id}`).focus();
 		};
 		const move = { ArrowRight: 1, ArrowLeft: -1 };
-		const status = this.playing ? "running" : { nothing: "nothing is held", handler: "a handler is held", stream: "the stream is held" }[holding];
-		const tab = ({ id, title }, i) => h("button", {
-			key: id, id: `tab-${id}`, type: "button", role: "tab", "aria-selected": String(this.tab === id), "aria-controls": "panel", tabindex: this.tab === id ? 0 : -1,
-			onclick: () => this.show(id), onkeydown: (e) => move[e.key] && choose(i + move[e.key]),
-		}, title);
-		return h("section.server-land", { key: "server", class: holding === "nothing" && "asleep", "aria-label": "The server" },
+		const status = this.playing
+			? "running"
+			: { nothing: "nothing is held", handler: "a handler is held", stream: "the stream is held", task: "the task is held", work: "at work" }[holding];
+		const tab = ({ id, title }, i) =>
+			h(
+				"button",
+				{
+					key: id,
+					id: `tab-${id}`,
+					type: "button",
+					role: "tab",
+					"aria-selected": String(this.tab === id),
+					"aria-controls": "panel",
+					tabindex: this.tab === id ? 0 : -1,
+					onclick: () => this.show(id),
+					onkeydown: (e) => move[e.key] && choose(i + move[e.key]),
+				},
+				title,
+			);
+		return h(
+			"section.server-land",
+			{ key: "server", class: holding === "nothing" && "asleep", "aria-label": "The server" },
 			h("div.tab-bar", h("div", { role: "tablist", "aria-label": "What the server shows" }, tabs.map(tab)), h("span.status", status)),
 			h("div.panel", { id: "panel", role: "tabpanel", "aria-labelledby": `tab-${this.tab}`, tabindex: 0 }, tabs.find((t) => t.id === this.tab).view()),
-			this.#ledger());
+			this.#ledger(),
+		);
 	}
 
 	#state() {
 		const { token, opened, story } = this;
-		return stateView({ token, opened, story, changed: token === this.changedToken }, {
-			open: () => this.open(),
-			close: () => {
-				this.opened = null;
-				this.changed();
+		return stateView(
+			{ token, opened, story, changed: token === this.changedToken },
+			{
+				open: () => this.open(),
+				close: () => {
+					this.opened = null;
+					this.changed();
+				},
+				wire: () => this.actions.choose(story.items.find((i) => i.from === "server" && i.state === token)),
 			},
-			wire: () => this.actions.choose(story.items.find((i) => i.from === "server" && i.state === token)),
-		});
+		);
 	}
 
 	// open lets the demo's server open the state that is shown.
@@ -211,10 +310,19 @@ export class Stage {
 
 	#ledger() {
 		const { charges, story } = this;
-		const wrote = (a) => `${story.legacy ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
-		return h("div.ledger", { class: charges.length > 1 && "many", "aria-live": "polite" },
+		const wrote = (a) => `${story.legacy || story.task ? `run ${a.run}` : `request ${a.number}`}, line ${a.line}${a.instance === "b" ? ", instance B" : ""}`;
+		return h(
+			"div.ledger",
+			{ class: charges.length > 1 && "many", "aria-live": "polite" },
 			h("b.count", charges.length),
-			h("div", h("p", h("b", charges.length === 1 ? "charge" : "charges"), charges.length > 1 ? " for one call" : ": the one effect of this tool"),
-				h("ul", charges.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)))));
+			h(
+				"div",
+				h("p", h("b", charges.length === 1 ? "charge" : "charges"), charges.length > 1 ? " for one call" : ": the one effect of this tool"),
+				h(
+					"ul",
+					charges.slice(-3).map((a) => h("li", { key: a.seq }, h("code", a.text), ` ${wrote(a)}`)),
+				),
+			),
+		);
 	}
 }

@@ -3,43 +3,70 @@
 
 import { readHeader } from "./bench.js";
 import { button, circle, h, path, rect, text } from "./dom.js";
+import { envelope } from "./envelope.js";
 
 // stateView shows a token. opened is what the server found in it, or null.
 export function stateView({ token, opened, story, changed }, actions) {
-	if (story.legacy) return h("p.empty", "There is no sealed state: a legacy client is asked while its one request stays open, and the server keeps what it has to know.");
+	if (story.legacy)
+		return h("p.empty", "There is no sealed state: a legacy client is asked while its one request stays open, and the server keeps what it has to know.");
+	if (story.task) return h("p.empty", "Your client has no sealed state: the server keeps that of the task. The client has the task's id, which is sealed too.");
 	if (!token) return h("p.empty", "There is no sealed state yet. Press Call: the first question comes with one.");
 	const header = readHeader(token);
 	const opens = `pens until ${header.expires.toLocaleTimeString("en-GB")}, with key `;
 	const { payload, refused } = opened ?? {};
-	return h("div.state",
+	return h(
+		"div.state",
 		payload ? letter(payload, header.key, story, opens) : sealed(token, header.key, changed, opens),
-		h("p.about", payload ? [h("b", "Only a server with the key reads this. "), "This demo opens it for you. A client cannot, and must not try."]
-			: refused ? [h("b.refused", `The server cannot open it: ${refused}. `), "A client is never told this reason; it is for the server's log."]
-			: [h("b", `${token.length} bytes of text, encrypted. `), "This is all that your client has. It can keep it, send it back, or lose it. It cannot read or change it."]),
-		h("p.buttons", opened ? button("Close it", actions.close) : button("Open it, as the server does", actions.open), payload && button("Show it on the wire", actions.wire)));
+		h(
+			"p.about",
+			payload
+				? [h("b", "Only a server with the key reads this. "), "This demo opens it for you. A client cannot, and must not try."]
+				: refused
+					? [h("b.refused", `The server cannot open it: ${refused}. `), "A client is never told this reason; it is for the server's log."]
+					: [
+							h("b", `${token.length} bytes of text, encrypted. `),
+							"This is all that your client has. It can keep it, send it back, or lose it. It cannot read or change it.",
+						],
+		),
+		h(
+			"p.buttons",
+			opened ? button("Close it", actions.close) : button("Open it, as the server does", actions.open),
+			payload && button("Show it on the wire", actions.wire),
+		),
+	);
 }
 
-const sealed = (token, key, changed, opens) => h("svg.big.env",
-	{ key: "sealed", viewBox: "-1 -1 432 242", role: "img", "aria-label": `A sealed envelope. It o${opens}${key}.` },
-	h("clipPath", { id: "flap-clip" }, path("clip", "M0 0H430L215 142Z")),
-	rect("paper", 0, 0, 430, 240, 6),
-	path("fold", "M2 238 170 110M428 238 260 110"),
-	path("flap", "M0 2 215 142 430 2"),
-	h("g", { "clip-path": "url(#flap-clip)" }, [0, 1, 2, 3, 4].map((i) => text("print", 22, 20 + i * 15, token.slice(i * 54, i * 54 + 54)))),
-	circle("wax", 215, 130, 33),
-	circle("wax-ring", 215, 130, 26),
-	text("wax-key", 215, 134, key.slice(0, 6)),
-	text("address", 215, 218, `O${opens}${key}.`),
-	changed && path("tear", "M250 0 214 60 262 104 206 150 248 190 218 240"));
+const sealed = (token, key, changed, opens) =>
+	h(
+		"svg.big.env",
+		{ key: "sealed", viewBox: "-1 -1 432 242", role: "img", "aria-label": `A sealed envelope. It o${opens}${key}.` },
+		h("clipPath", { id: "flap-clip" }, path("clip", "M0 0H430L215 142Z")),
+		rect("paper", 0, 0, 430, 240, 6),
+		path("fold", "M2 238 170 110M428 238 260 110"),
+		path("flap", "M0 2 215 142 430 2"),
+		h(
+			"g",
+			{ "clip-path": "url(#flap-clip)" },
+			[0, 1, 2, 3, 4].map((i) => text("print", 22, 20 + i * 15, token.slice(i * 54, i * 54 + 54))),
+		),
+		circle("wax", 215, 130, 33),
+		circle("wax-ring", 215, 130, 26),
+		text("wax-key", 215, 134, key.slice(0, 6)),
+		text("address", 215, 218, `O${opens}${key}.`),
+		changed && path("tear", "M250 0 214 60 262 104 206 150 248 190 218 240"),
+	);
 
 function letter(payload, key, { style, place }, opens) {
 	const short = (id, n = 8) => h("code", id.slice(0, n));
 	const plain = (value) => (Object(value) === value ? Object.values(value).join(", ") : value);
-	const done = (payload.done ?? []).map(({ kind = "answer", key, value }) => ({
-		answer: ["Answered", `${key} = ${plain(value)}`],
-		known: ["Known", `${key} = ${plain(value)}`],
-		skipped: ["Skipped", key],
-	})[kind] ?? ["Done", h("b.effect", key), ", so no request with this state runs it again"]);
+	const done = (payload.done ?? []).map(
+		({ kind = "answer", key, value }) =>
+			({
+				answer: ["Answered", `${key} = ${plain(value)}`],
+				known: ["Known", `${key} = ${plain(value)}`],
+				skipped: ["Skipped", key],
+			})[kind] ?? ["Done", h("b.effect", key), ", so no request with this state runs it again"],
+	);
 	const rows = [
 		["Call", short(payload.call.toLowerCase()), `, round ${payload.round}`],
 		...done,
@@ -47,9 +74,22 @@ function letter(payload, key, { style, place }, opens) {
 		payload.frame && ["Handler", "held under ", short(payload.frame, 6), "…"],
 		...(payload.pending ?? []).map((p) => ["Waiting for", `${p.key}: ${choices(p.form)}`]),
 	];
-	return h("div.opened", { key: "letter" },
-		h("dl.letter", rows.filter(Boolean).map(([term, ...words]) => h("div", h("dt", term), h("dd", words)))),
-		h("p.front", "For ", h("code", `${style.tool} ${JSON.stringify({ location: place })}`), `, and no other tool, arguments or caller. O${opens}`, h("code", key), "."));
+	return h(
+		"div.opened",
+		{ key: "letter" },
+		h(
+			"dl.letter",
+			rows.filter(Boolean).map(([term, ...words]) => h("div", h("dt", term), h("dd", words))),
+		),
+		h(
+			"p.front",
+			"For ",
+			h("code", `${style.tool} ${JSON.stringify({ location: place })}`),
+			`, and no other tool, arguments or caller. O${opens}`,
+			h("code", key),
+			".",
+		),
+	);
 }
 
 function choices(schema) {
@@ -57,3 +97,17 @@ function choices(schema) {
 	const values = property?.enum ?? property?.oneOf?.map((c) => c.const);
 	return values?.join(", ").replaceAll("Springfield, ", "") ?? property?.type ?? "an answer";
 }
+
+// inHand is the state as the client has it.
+export const inHand = (token, changed, open, change) =>
+	h(
+		"div.in-hand",
+		{ key: "in-hand" },
+		envelope(84, { torn: changed }),
+		h(
+			"div",
+			h("b", changed ? "You changed one byte" : "You hold the sealed state"),
+			h("p", changed ? "Send it, and see." : `${token.length} bytes that you cannot read.`),
+			h("p.links", button("Open", open, { class: "link seal" }), button(changed ? "Change it back" : "Change one byte", change, { class: "link refusal" })),
+		),
+	);
