@@ -45,7 +45,8 @@ func TestQuote(t *testing.T) {
 		"a  b":                     `"a \u0020b"`,
 		"a \u3000b":                "\"a \\u3000b\"",
 		"a\u00a0b":                 `"a\u00a0b"`,
-		`\u202e`:                   `"\\u202e"`, // typed, it is another text than the character
+		"a\ufe0fb":                 `"a\ufe0fb"`, // it selects a variant of the letter
+		`\u202e`:                   `"\\u202e"`,  // typed, it is another text than the character
 		"日本\u3000国":                "\"日本\u3000国\"",
 		strings.Repeat("A", 1<<20): `"AAAAAAAAAA"…`,
 	} {

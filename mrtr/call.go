@@ -2,11 +2,10 @@ package mrtr
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -116,9 +115,4 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 
 // ElicitationID names the visit of an [ElicitURL] question, for its address. It proves nothing
 // about who brings it: compare the page's user with [Call.Principal].
-func (c *Call) ElicitationID(key string) string { return elicitationID(c.ID(), key) }
-
-func elicitationID(call, key string) string {
-	sum := sha256.Sum256([]byte("elicitation\x00" + call + "\x00" + key))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
-}
+func (c *Call) ElicitationID(key string) string { return digest.VisitID(c.ID(), key) }

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -385,7 +386,7 @@ func (l *ledger) requestsFor(open []pending) (mcp.InputRequestMap, error) {
 			return nil, err
 		}
 		if e, ok := request.(*mcp.ElicitParams); ok && l.ex.client.Era != era.Modern && era.IsURL(e) {
-			e.ElicitationID = elicitationID(l.st.id, p.key)
+			e.ElicitationID = digest.VisitID(l.st.id, p.key)
 		}
 		requests[p.key] = request
 	}

@@ -16,25 +16,19 @@ import (
 // turnName names the record of a turn.
 func turnName(audience, principal, call string, turn int) string {
 	var text [128]byte
-	name := append(append(appendOwner(text[:0], audience, principal), call...), '.')
+	name := append(append(digest.AppendOwner(text[:0], audience, principal), call...), '.')
 	return string(strconv.AppendInt(name, int64(turn), 10))
 }
 
 // firstName names the record of the first turn of the calls with an intent.
 func firstName(audience, principal, intent string) string {
-	return string(append(append(appendOwner(nil, audience, principal), intent...), ".first"...))
-}
-
-func appendOwner(name []byte, audience, principal string) []byte {
-	var sender [128]byte
-	owner := digest.ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
-	return append(append(name, owner[:]...), '.')
+	return string(append(append(digest.AppendOwner(nil, audience, principal), intent...), ".first"...))
 }
 
 // taskName names the record of a call's task: by the intent, which the client's key stands for. A call
 // that becomes one late has begun as none, and is not all that its intent may mean.
 func taskName(audience, principal, call string, late bool) string {
-	owner := appendOwner(nil, audience, principal)
+	owner := digest.AppendOwner(nil, audience, principal)
 	if late {
 		return string(append(append(owner, call...), ".late"...))
 	}
@@ -43,8 +37,9 @@ func taskName(audience, principal, call string, late bool) string {
 
 // leavings are the names of all records that a call may leave.
 type leavings struct {
-	kept  []string // by the Keeper: of its turns, and of the pages that it sent its user to
-	tasks []string
+	turns  [][]string // in the order in which a call has them: behind the last there are none
+	visits []string   // those of the pages that the call sent its user to
+	tasks  []string
 }
 
 // leavings is the walk over the records of a call. The lasting approvals of a gate are the caller's.
@@ -52,16 +47,21 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 	rt.audiences.Range(func(audience, _ any) bool {
 		owner := audience.(string)
 		if of := (&state{id: call}).intent(); of != "" {
-			all.kept = append(all.kept, firstName(owner, principal, of), firstName(owner, principal, call))
+			all.turns = append(all.turns, []string{firstName(owner, principal, of)}, []string{firstName(owner, principal, call)})
 		}
+		var turns []string
 		for turn := range rt.limits.MaxRounds + 4 {
-			all.kept = append(all.kept, turnName(owner, principal, call, turn))
+			turns = append(turns, turnName(owner, principal, call, turn))
 		}
+		all.turns = append(all.turns, turns)
 		for _, late := range []bool{false, true} {
 			all.tasks = append(all.tasks, taskName(owner, principal, call, late))
 		}
 		return true
 	})
+	if name, ok := digest.VisitsOf(rt.audience, principal, digest.VisitID(call, "")); ok {
+		all.visits = append(all.visits, name)
+	}
 	return all
 }
 
@@ -72,27 +72,38 @@ func (rt *Runtime) ErasesTasks(f keep.Eraser) { rt.eraseTask.Store(&f) }
 // is remembered, and longer than anybody looks after the call.
 const afterErasure = 48 * time.Hour
 
-// Erase empties the records of a call: its turns, its task, and its visits. While a round runs it
-// returns an error: try again. Erase no call that waits for its user, or nobody undoes its
-// effects.
+// Erase empties the records of a call: its turns, its task, and its visits. A call that waits and
+// has effects to undo is ended first. While a round runs, or where the call cannot be ended, it
+// returns an error: try again.
 func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased int, err error) {
 	eraser, ok := rt.keeper.(interface {
-		Erase(ctx context.Context, call string, names []string, expires time.Time) (int, error)
+		Erase(ctx context.Context, call string, turns []string, expires time.Time, end func(outcome []byte) (ended bool)) (int, error)
+		Empty(ctx context.Context, name string, expires time.Time) (bool, error)
 	})
 	if !ok {
 		return 0, misuse("Erase: the runtime has no store")
 	}
 	all := rt.leavings(principal, call)
 	expires := rt.lastUse(time.Now().Add(time.Duration(rt.longestTTL.Load()))).Add(afterErasure)
-	erased, err = eraser.Erase(ctx, call, all.kept, expires)
-	if f := rt.eraseTask.Load(); f != nil {
-		for _, name := range all.tasks {
-			did, failed := (*f)(ctx, name)
+	end := func(outcome []byte) bool { return rt.endAbandoned(ctx, outcome, "it is erased") }
+	for _, turns := range all.turns {
+		n, failed := eraser.Erase(ctx, call, turns, expires, end)
+		erased, err = erased+n, errors.Join(err, failed)
+	}
+	empty := func(names []string, f keep.Eraser) {
+		for _, name := range names {
+			did, failed := f(ctx, name)
 			if did {
 				erased++
 			}
 			err = errors.Join(err, failed)
 		}
+	}
+	if err == nil { // else a round may wait for its visits
+		empty(all.visits, func(ctx context.Context, name string) (bool, error) { return eraser.Empty(ctx, name, expires) })
+	}
+	if f := rt.eraseTask.Load(); f != nil {
+		empty(all.tasks, *f)
 	}
 	return erased, err
 }

@@ -210,8 +210,14 @@ func (r *round) lookAfter(o *keep.Outcome) {
 	o.Request = w.End()
 }
 
-// endAbandoned ends the call of an outcome that is due, unless somebody has gone on with it.
-func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte) (done bool) {
+// endOverdue ends the call of an outcome that is due.
+func (rt *Runtime) endOverdue(ctx context.Context, outcome []byte) (done bool) {
+	return rt.endAbandoned(ctx, outcome, "no answer came in time")
+}
+
+// endAbandoned ends the call of an outcome that asked and has to be looked after, unless somebody has
+// gone on with it.
+func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason string) (done bool) {
 	o, _ := jsontext.Open(outcome, "v")
 	token, call := o.Text("token"), o.Raw("call")
 	c, format := jsontext.Open(call, "v")
@@ -234,7 +240,7 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte) (done bool)
 	_, err = rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
 		r.st.round++
 		ctx = r.began(ctx)
-		r.locked(func() { r.hear(listen.Entry{Kind: listen.GaveUp, Reason: "no answer came in time"}) })
+		r.locked(func() { r.hear(listen.Entry{Kind: listen.GaveUp, Reason: reason}) })
 		o := r.run(ctx, n, why)
 		r.endedWith(ctx, o)
 		return o

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -55,10 +56,23 @@ func (o *Observer) RoundContext(ctx context.Context, e observe.Event) context.Co
 		spanName += " " + name
 	}
 	if e.Baggage != "" && !o.public {
-		ctx = propagation.Baggage{}.Extract(ctx, propagation.MapCarrier{"baggage": e.Baggage})
+		ctx = withBaggage(ctx, e.Baggage)
 	}
 	ctx, span := o.tracer.Start(ctx, spanName, opts...)
 	return context.WithValue(ctx, roundKey{}, &round{span: span})
+}
+
+// withBaggage adds members to the baggage of a context, whose own ones stay as they are: the program
+// set those, and a client sends the others.
+func withBaggage(ctx context.Context, text string) context.Context {
+	own := baggage.FromContext(ctx)
+	all := baggage.FromContext(propagation.Baggage{}.Extract(ctx, propagation.MapCarrier{"baggage": text}))
+	for _, m := range own.Members() {
+		if merged, err := all.SetMember(m); err == nil {
+			all = merged
+		}
+	}
+	return baggage.ContextWithBaggage(ctx, all)
 }
 
 // RoundTrace is the place of a round's span, for the rounds that follow.

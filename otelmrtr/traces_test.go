@@ -3,6 +3,7 @@ package otelmrtr_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,7 @@ type traced struct {
 	spans  *tracetest.InMemoryExporter
 	tools  []mcp.ToolHandlerFor[trip, seat]
 	bags   []string // the baggage of each round
+	mine   string   // that of the server's own context
 }
 
 var meal = mrtr.Choose("meal", "Which meal?", mrtr.Choices("fish", "bread")...)
@@ -49,7 +51,7 @@ func newTraced(t *testing.T, o otelmrtr.Options) *traced {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, rt.Close()) })
 		f.tools = append(f.tools, mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ trip) (*mrtr.IncompleteResult, seat, error) {
-			f.bags = append(f.bags, baggage.FromContext(ctx).String())
+			f.bags = append(f.bags, sorted(baggage.FromContext(ctx)))
 			v, ok := mrtr.Answer(c, where)
 			if !ok {
 				return mrtr.Need(where), seat{}, nil
@@ -68,7 +70,9 @@ func newTraced(t *testing.T, o otelmrtr.Options) *traced {
 // serve makes a request of an instance, as its HTTP server would: in a span of its own, unless
 // that has no name.
 func (f *traced) serve(instance int, server string, r *mcp.CallToolRequest) (state string, around trace.SpanContext) {
-	ctx := f.t.Context()
+	mine, err := baggage.Parse(f.mine)
+	require.NoError(f.t, err)
+	ctx := baggage.ContextWithBaggage(f.t.Context(), mine)
 	if server != "" {
 		var span trace.Span
 		ctx, span = f.tracer.Start(ctx, server, trace.WithNewRoot())
@@ -154,8 +158,25 @@ func TestOneTraceACall(t *testing.T) {
 	}
 }
 
-// The baggage of a request goes to its handler, and a stranger's does not.
+// sorted are the members of a baggage in their order.
+func sorted(b baggage.Baggage) string {
+	var members []string
+	for _, m := range b.Members() {
+		members = append(members, m.String())
+	}
+	slices.Sort(members)
+	return strings.Join(members, ",")
+}
+
+// The baggage of a request goes to its handler, and a stranger's does not. What the server's own context
+// says stays.
 func TestBaggageGoesToTheHandler(t *testing.T) {
+	f := newTraced(t, otelmrtr.Options{})
+	f.mine = "tenant=mine,zone=1"
+	asks := request("", "", "", "")
+	asks.Params.Meta["baggage"] = "tenant=a,of=client"
+	f.serve(0, "", asks)
+	require.Equal(t, []string{"of=client,tenant=mine,zone=1"}, f.bags)
 	for public, want := range map[bool][]string{false: {"tenant=a", "tenant=b", ""}, true: {"", "", ""}} {
 		f := newTraced(t, otelmrtr.Options{Public: public})
 		first := request("", "", "", "")

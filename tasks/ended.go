@@ -37,7 +37,7 @@ const (
 	maxResults = 4 << 20
 	maxUnknown = 16 << 20
 	// perEnded is about what a task leaves beside its result, which the record of its last turn has too.
-	perEnded = 4 << 10
+	perEnded = 2 << 10
 )
 
 func (r *record) weight() int { return perEnded + 2*len(r.Result) + 2*len(r.Error) }

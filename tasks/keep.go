@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
@@ -207,6 +208,8 @@ func unreachable(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, errRecord):
 		return callerror.Fault(err, "execution")
+	case errors.Is(err, store.ErrTooLarge):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "These answers are larger than the server can keep of a task, and were not taken. Give shorter ones, or cancel the task."}
 	}
 	return storeFailed()
 }

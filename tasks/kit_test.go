@@ -53,6 +53,7 @@ type ledger struct {
 	mu  sync.Mutex
 	did []string
 	at  func(ctx context.Context) // called where the handler works, nil for nothing
+	in  func(ctx context.Context) // called in each effect, nil for nothing
 }
 
 func (l *ledger) note(what string) {
@@ -85,8 +86,11 @@ func (l *ledger) work(ctx context.Context) error {
 }
 
 func (l *ledger) do(what string) func(context.Context, string) (string, error) {
-	return func(context.Context, string) (string, error) {
+	return func(ctx context.Context, _ string) (string, error) {
 		l.note(what)
+		if l.in != nil {
+			l.in(ctx)
+		}
 		return what, nil
 	}
 }
@@ -219,6 +223,29 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	return b.MustBuild().OnStop(l.undo("hold")), mrtr.InterruptedInherit
 }
 
+// plain is the tool as go-sdk alone has it, which keeps its own state and no notes.
+func (l *ledger) plain(holdsLate bool) mcp.ToolHandler {
+	asks := func(state string, q mrtr.Question[string]) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{RequestState: state, InputRequests: mcp.InputRequestMap{q.Key(): &mcp.ElicitParams{
+			Message: q.Key(), RequestedSchema: json.RawMessage(`{"type":"object","properties":{"` + q.Key() + `":{"type":"string"}}}`),
+		}}}, nil
+	}
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		state := req.Params.RequestState
+		if state == map[bool]string{false: "", true: "seat"}[holdsLate] {
+			_, _ = l.do("hold")(ctx, "")
+		}
+		switch state {
+		case "":
+			return asks("seat", seat)
+		case "seat":
+			return asks("meal", meal)
+		}
+		_, _ = l.do("ticket")(ctx, "")
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "to Lisbon: window, fish"}}}, nil
+	}
+}
+
 // site is one instance of a server with the tool.
 type site struct {
 	server  *mcp.Server
@@ -262,8 +289,13 @@ func newSite(t testing.TB, s setting) *site {
 	here.rt, err = mrtr.New(o)
 	require.NoError(t, err)
 	here.server = mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	style, interrupted := here.did.style(s.style)
-	mrtr.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
+	if when, plain := strings.CutPrefix(s.style, "plain"); plain {
+		here.server.AddTool(&mcp.Tool{Name: "book", InputSchema: json.RawMessage(`{"type":"object"}`)}, here.did.plain(when == late))
+		s.options.Policy = map[string]tasks.Policy{"book": {AtOnce: true}}
+	} else {
+		style, interrupted := here.did.style(s.style)
+		mrtr.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
+	}
 	s.options.Runtime = here.rt
 	bounded := func(when string) {
 		if s.boundary == when || s.boundary == both {

@@ -398,6 +398,19 @@ func TestATaskThatIsTooLargeEnds(t *testing.T) {
 	}
 }
 
+// An answer that the store does not take is refused for good, and its question stays.
+func TestAnAnswerThatIsTooLargeIsRefusedForGood(t *testing.T) {
+	c := connect(t, newSite(t, setting{style: "native", records: store.NewMemory(&store.MemoryOptions{MaxValue: 4 << 10}), policy: atOnce}).server)
+	s := c.settle(c.call().TaskID)
+	key := s.keys()[0]
+	_, failed := c.send("tasks/update", map[string]any{"taskId": s.TaskID, "inputResponses": map[string]any{key: accept("seat", strings.Repeat("x", 8<<10))}})
+	require.NotNil(t, failed)
+	require.EqualValues(t, jsonrpc.CodeInvalidParams, failed.Code)
+	require.Contains(t, failed.Message, "larger than the server can keep")
+	require.Equal(t, []string{key}, c.get(s.TaskID).keys())
+	require.Equal(t, "completed", c.finish(s.TaskID).Status)
+}
+
 // Tools of go-sdk's own that return questions are tasks by a policy for their name.
 func TestAToolOfGoSDKIsATask(t *testing.T) {
 	for _, cancels := range []bool{false, true} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -51,6 +53,7 @@ func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, v
 type pair struct {
 	first, second client
 	store, other  *mortal // of the first, and of the second
+	leaving       *site
 	survivor      *site
 	did           *ledger
 }
@@ -60,11 +63,20 @@ func newPair(t *testing.T, style string) *pair {
 	p := &pair{store: &mortal{machine: machine{records}}, other: &mortal{machine: machine{records}}, did: &ledger{}}
 	keys := []statecodec.Key{statecodec.GenerateKey()}
 	s := setting{style: style, policy: atOnce, did: p.did, keys: keys, records: p.store}
-	p.first = connect(t, newSite(t, s).server)
+	p.leaving = newSite(t, s)
+	p.first = connect(t, p.leaving.server)
 	s.records = p.other
 	p.survivor = newSite(t, s)
 	p.second = connect(t, p.survivor.server)
 	return p
+}
+
+// stop ends the first instance as a server does on SIGTERM.
+func (p *pair) stop(within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	_ = p.leaving.manager.Drain(ctx)
+	_ = p.leaving.rt.Drain(ctx)
 }
 
 // poll polls a second instance as often as a client would, until the task waits or has ended.
@@ -132,6 +144,76 @@ func TestATaskOutlivesItsInstance(t *testing.T) {
 	}
 	require.Equal(t, 20, cells)
 	t.Logf("%d cells", cells)
+}
+
+// An instance ends, or loses its store, in the midst of an effect: of the first round or a later one, in
+// every style and in a plain tool. The effect happens once, and the task says what stands.
+func TestATaskIsCutOffInItsEffect(t *testing.T) {
+	for how, c := range map[string]struct {
+		cut  func(p *pair, goOn func())
+		kept bool // the round comes to its end
+	}{
+		"SIGKILL": {cut: func(p *pair, _ func()) { p.store.dead.Store(true) }},
+		"SIGTERM, and the effect ends in time": {kept: true, cut: func(p *pair, goOn func()) {
+			time.AfterFunc(10*time.Second, goOn)
+			p.stop(25 * time.Second)
+		}},
+		"SIGTERM, and it does not": {cut: func(p *pair, _ func()) { p.stop(5 * time.Second) }},
+		"the store is away": {cut: func(p *pair, _ func()) {
+			p.store.dead.Store(true)
+			time.AfterFunc(3*time.Minute, func() { p.store.dead.Store(false) })
+		}},
+	} {
+		for _, style := range append(styleNames, "plain") {
+			for _, when := range []string{"", late} {
+				t.Run(fmt.Sprintf("%s/%s%s", how, style, when), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						p := newPair(t, style+when)
+						begun, goOn := make(chan struct{}), make(chan struct{})
+						release := sync.OnceFunc(func() { close(goOn) })
+						var once atomic.Bool
+						p.did.in = func(ctx context.Context) {
+							if once.Swap(true) {
+								return
+							}
+							close(begun)
+							select {
+							case <-goOn:
+							case <-ctx.Done():
+							}
+						}
+						id := p.first.call().TaskID
+						if s := p.first.get(id); when == late || style == "given" {
+							for s.Status == "working" {
+								time.Sleep(time.Millisecond)
+								s = p.first.get(id)
+							}
+							p.first.answer(s)
+						}
+						<-begun
+						c.cut(p, release)
+						end := p.finish(t, id)
+						release()
+						time.Sleep(10 * time.Minute)
+						did := p.did.all()
+						require.Equal(t, 1, strings.Count(" "+did, " hold"), did)
+						require.LessOrEqual(t, strings.Count(" "+did, " ticket"), 1, did)
+						text := string(end.raw)
+						switch undone := strings.Contains(did, "unhold"); {
+						case strings.Contains(text, "window, fish"):
+							require.Equal(t, "hold ticket", did)
+						case c.kept && style != "coroutine":
+							require.Fail(t, "the round had the time to end", text)
+						default:
+							require.Regexp(t, "unknown|nobody knows|cut off", text)
+							require.True(t, !strings.Contains(text, "was undone") || undone, text)
+						}
+						require.Equal(t, end.Status, p.second.get(id).Status)
+					})
+				})
+			}
+		}
+	}
 }
 
 // Every request of a task may reach another instance. A coroutine that waits is out of its

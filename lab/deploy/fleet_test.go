@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ func newSite(t *testing.T, j job, opts *mcphttp.RouterOptions) *site {
 	f := &site{dir: t.TempDir(), instances: map[string]*instance{}, opts: opts}
 	j.Key, j.Store, j.Ledger = statecodec.GenerateKey().Text(), filepath.Join(f.dir, "rounds.db"), f.ledger()
 	j.Logged = os.Getenv("MRTR_DEPLOY_LOG") != ""
+	j.program = cmp.Or(j.program, ownRelease)
 	if j.Gate != "" {
 		j.Gate = filepath.Join(f.dir, j.Gate)
 	}

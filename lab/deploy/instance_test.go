@@ -37,6 +37,21 @@ type job struct {
 	Gate    string       // the file for which a charge waits; none if empty
 	Lease   time.Duration
 	Logged  bool
+
+	program string // of the release
+}
+
+// ownRelease is this test's.
+var ownRelease = os.Args[0]
+
+// releases are those that a deploy replaces one by the other: this one by itself, and if MRTR_BEFORE
+// names a binary of this test of an earlier one, each by the other.
+func releases() map[string][2]string {
+	before := os.Getenv("MRTR_BEFORE")
+	if before == "" {
+		return map[string][2]string{"": {ownRelease, ownRelease}}
+	}
+	return map[string][2]string{" to this release": {before, ownRelease}, " back from this release": {ownRelease, before}}
 }
 
 func TestMain(m *testing.M) { os.Exit(fleet.Main(m, job.serve)) }
@@ -91,7 +106,7 @@ type instance struct {
 // start starts one, and returns when it listens.
 func start(t *testing.T, j job) *instance {
 	t.Helper()
-	process, err := fleet.Start(j)
+	process, err := fleet.StartOf(j.program, j)
 	require.NoError(t, err)
 	t.Cleanup(process.Kill)
 	line, err := process.Line()
@@ -101,10 +116,11 @@ func start(t *testing.T, j job) *instance {
 }
 
 // replace tells the process to stop, waits for its end, and starts another one in its place.
-func (i *instance) replace(t *testing.T) *instance {
+func (i *instance) replace(t *testing.T, program string) *instance {
 	t.Helper()
 	require.NoError(t, i.Signal(syscall.SIGTERM))
 	require.NoErrorf(t, i.Wait(), "instance %s did not stop well", i.Name)
+	i.job.program = program
 	return start(t, i.job)
 }
 

@@ -57,12 +57,15 @@ type Process struct {
 }
 
 // Start starts one.
-func Start(job any) (*Process, error) {
+func Start(job any) (*Process, error) { return StartOf(os.Args[0], job) }
+
+// StartOf starts another binary of the same test for a job: that of another release.
+func StartOf(program string, job any) (*Process, error) {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return nil, err
 	}
-	return Run(exec.Command(os.Args[0]), jobVariable+"="+string(text))
+	return Run(exec.Command(program), jobVariable+"="+string(text))
 }
 
 // Run starts another program as one.

@@ -90,12 +90,12 @@ func (s Schedules) storm(t *testing.T, subject *storetest.Subject, seed uint64) 
 	tools["again"] = fleet.Find("once + InterruptedAgain")
 	names, effects := slices.Sorted(maps.Keys(tools)), slices.Sorted(maps.Keys(fleet.Ends))
 	r := rand.New(rand.NewPCG(seed, 1))
-	started, b := 0, backend{subject: subject}
+	started, b, handles := 0, backend{subject: subject}, []store.Store{subject.Store}
+	if subject.Another != nil { // before the store is slow
+		handles = append(handles, subject.Another())
+	}
 	start := func(lease time.Duration) *Instance {
-		handle := subject.Store
-		if subject.Another != nil && started%2 == 1 {
-			handle = subject.Another()
-		}
+		handle := handles[started%len(handles)]
 		if handle.Scope() == store.Process {
 			handle = fleet.Shared{Store: handle}
 		}

@@ -99,7 +99,11 @@ func (s *Storm) Play(ctx context.Context) {
 	}()
 	storming, stop := context.WithCancel(ctx)
 	fates := make(chan error, 1)
-	go func() { fates <- fault.Caught(func() { s.storm(storming) }) }()
+	go func() {
+		err := errors.New("what befalls the instances failed the test on its own goroutine")
+		defer func() { fates <- err }() // also then
+		err = fault.Caught(func() { s.storm(storming) })
+	}()
 	err := s.makeCalls(ctx)
 	stop()
 	fault.Check(errors.Join(err, <-fates))

@@ -82,7 +82,7 @@ var importStair = []struct {
 	{"mrtr/linear", []string{"mrtr", "mrtr/internal/weight", "sse/era", "internal/callerror", "internal/usage", "mrtr/keep", "mrtr/listen"}, "a style needs the engine alone"},
 	{"mrtr/durable", []string{gosdk, "mrtr", "mrtr/internal/claim", "internal/callerror", "internal/usage", "statecodec", "store", "internal/stack", "mrtr/keep", "mrtr/listen"}, "who runs a round is decided outside the engine, and without knowing any style"},
 	{"mrtr/observe", []string{gosdk, "mrtr", "mrtr/durable", "internal/rendezvous", "sse/era", "internal/stack", "mrtr/listen"}, "it only listens"},
-	{"mrtr/visit", []string{gosdk, "mrtr", "mrtr/durable", "internal/usage", "sse/era", "store"}, "a visit is known to a page, whatever style sent the user there"},
+	{"mrtr/visit", []string{gosdk, "mrtr", "mrtr/durable", "mrtr/internal/digest", "internal/usage", "sse/era", "store"}, "a visit is known to a page, whatever style sent the user there"},
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "internal/stack", "mrtr/keep"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "mrtr/keep"}, "any go-sdk tool can be a task, whatever style it has"},

@@ -6,7 +6,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -291,38 +290,6 @@ func (k *Keeper) Records() *Records { return &k.records }
 
 // Lease is that of [Options].
 func (k *Keeper) Lease() time.Duration { return k.o.Lease }
-
-// Erase empties the records of turns, until a time at which no request can ask for them. It is for
-// [mrtr.Runtime.Erase].
-func (k *Keeper) Erase(ctx context.Context, call string, names []string, expires time.Time) (erased int, err error) {
-	erased, err = k.erase(ctx, call, names, expires)
-	if errors.Is(err, store.ErrForgotten) { // since this instance asked for the epoch
-		k.records.Forgotten()
-		erased, err = k.erase(ctx, call, names, expires)
-	}
-	return erased, err
-}
-
-func (k *Keeper) erase(ctx context.Context, call string, names []string, expires time.Time) (erased int, err error) {
-	epoch, err := k.records.Epoch(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var failed []error
-	for _, name := range names {
-		did, err := k.turns.Erase(ctx, store.Key{Epoch: epoch, Name: name}, call, expires)
-		if did {
-			erased++
-		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-		if ctx.Err() != nil || errors.Is(err, store.ErrForgotten) {
-			break
-		}
-	}
-	return erased, errors.Join(failed...)
-}
 
 // tell tells the listener of something that became of a turn.
 func (k *Keeper) tell(ctx context.Context, t keep.Turn, e listen.Entry) {

@@ -2,7 +2,6 @@
 package visit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -44,15 +43,15 @@ type Visits[T any] struct {
 	// Runtime lends the store of its Keeper, if it has one: then the callback may arrive at any
 	// instance, and a visit outlives the one that it began at. Values are kept as JSON.
 	Runtime *mrtr.Runtime
-	// MaxAge is how long a visit is known after it began, and again after it is done; 1 hour
-	// if zero.
+	// MaxAge is how long the visits of a call are known after the last of them began or was done;
+	// 1 hour if zero.
 	MaxAge time.Duration
 	// Max is how many visits a principal may begin in MaxAge at this instance; 5,000 if zero.
 	// The callers that nobody knows count as one.
 	Max int
 
 	once  sync.Once
-	kept  *durable.Records
+	kept  records
 	begun tally
 	tells sync.Map // of *telling, by id: the clients that are to be told
 }
@@ -87,18 +86,18 @@ func (v *Visits[T]) Begin(ctx context.Context, c *mrtr.Call, key string) (id str
 	limited, cancel := context.WithTimeout(ctx, m.Patience())
 	defer cancel()
 	if v.begun.admits(c.Principal(), v.max(), v.maxAge()) {
-		created, err := m.beginVisit(limited, id, visit{Principal: c.Principal()}, v.maxAge())
+		created, err := m.beginVisit(limited, c.Principal(), id, v.maxAge())
 		if err != nil {
 			return "", err
 		}
 		if created {
 			v.begun.add(c.Principal())
 		}
-	} else if _, _, _, err := m.visit(limited, id); err != nil {
+	} else if _, err := m.visit(limited, c.Principal(), id); err != nil {
 		return "", ErrManyVisits
 	}
 	if send := tellVisited(ctx, c, id); send != nil {
-		if one, _, _, err := m.visit(limited, id); err != nil || !one.Done {
+		if one, err := m.visit(limited, c.Principal(), id); err != nil || !one.Done {
 			if _, known := v.tells.LoadOrStore(id, &telling{send: send, told: make(chan struct{})}); !known {
 				time.AfterFunc(v.maxAge(), func() { v.tells.Delete(id) })
 			}
@@ -122,7 +121,7 @@ func (v *Visits[T]) Done(ctx context.Context, id, user string, value T) error {
 	m := v.records()
 	limited, cancel := context.WithTimeout(ctx, m.Patience())
 	defer cancel()
-	if err := m.endVisit(limited, id, visit{Principal: user, Done: true, Value: text}, v.maxAge()); err != nil {
+	if err := m.endVisit(limited, user, id, text, v.maxAge()); err != nil {
 		return err
 	}
 	v.tell(id)
@@ -136,7 +135,7 @@ func (v *Visits[T]) Done(ctx context.Context, id, user string, value T) error {
 func (v *Visits[T]) Wait(ctx context.Context, c *mrtr.Call, key string) (value T, _ error) {
 	id := c.ElicitationID(key)
 	m := v.records()
-	one, err := m.awaitVisit(ctx, id)
+	one, err := m.awaitVisit(ctx, c.Principal(), id)
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrNoVisit):
@@ -159,14 +158,15 @@ func (v *Visits[T]) max() int { return cmp.Or(v.Max, 5_000) }
 func (v *Visits[T]) records() records {
 	v.once.Do(func() {
 		if v.Runtime != nil {
+			v.kept.audience = v.Runtime.Audience()
 			if k := durable.Of(v.Runtime); k != nil {
-				v.kept = k.Records()
+				v.kept.Records = k.Records()
 				return
 			}
 		}
-		v.kept = durable.NewRecords(store.NewMemory(nil), 2*time.Second)
+		v.kept.Records = durable.NewRecords(store.NewMemory(nil), 2*time.Second)
 	})
-	return records{v.kept}
+	return v.kept
 }
 
 // telling is a message that a client gets once.
@@ -243,140 +243,4 @@ func (t *tally) add(who string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count[who]++
-}
-
-// records are those of visits.
-type records struct{ *durable.Records }
-
-// visit is the record of one, encoded as JSON.
-type visit struct {
-	Principal string          `json:"principal,omitempty"`
-	Done      bool            `json:"done,omitempty"`
-	Value     json.RawMessage `json:"value,omitempty"`
-}
-
-// beginVisit makes a record, unless there is one. An attempt that nobody confirmed is made
-// again: to find its own record is as good.
-func (m records) beginVisit(ctx context.Context, id string, one visit, ttl time.Duration) (created bool, _ error) {
-	for {
-		epoch, err := m.Epoch(ctx)
-		if err == nil {
-			key := store.Key{Epoch: epoch, Name: visitName(id)}
-			var text []byte
-			if text, err = m.encodeVisit(key, one); err == nil {
-				_, err = m.Store().Create(ctx, key, text, ttl)
-			}
-		}
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, store.ErrExists):
-			return false, nil
-		case errors.Is(err, store.ErrForgotten):
-			m.Forgotten()
-		case store.IsVerdict(err):
-			return false, errVisitUnkept
-		}
-		if !rest(ctx) {
-			return false, errVisitUnkept
-		}
-	}
-}
-
-// endVisit makes the record that of a visit which is done. To find the value of an attempt
-// that nobody confirmed is as good.
-func (m records) endVisit(ctx context.Context, id string, end visit, ttl time.Duration) error {
-	for unconfirmed := false; ; {
-		one, at, key, err := m.visit(ctx, id)
-		switch {
-		case errors.Is(err, ErrNoVisit):
-			return err
-		case err != nil:
-		case one.Principal != end.Principal:
-			return ErrNoVisit
-		case one.Done && unconfirmed && bytes.Equal(one.Value, end.Value):
-			return nil
-		case one.Done:
-			return ErrVisitDone
-		default:
-			var text []byte
-			if text, err = m.encodeVisit(key, end); err != nil {
-				return err
-			}
-			_, err = m.Store().Update(ctx, key, at, text, ttl)
-			verdict := err == nil || store.IsVerdict(err)
-			if verdict && !errors.Is(err, store.ErrConflict) { // that may be a read that lags
-				return err
-			}
-			unconfirmed = unconfirmed || !verdict
-		}
-		if !rest(ctx) {
-			return err
-		}
-	}
-}
-
-// awaitVisit returns a visit when it is done. A store that does not answer is asked until ctx
-// ends. A record that a lagging store does not show yet is looked for a while.
-func (m records) awaitVisit(ctx context.Context, id string) (visit, error) {
-	for shown := time.Now(); ; {
-		one, at, key, err := m.visit(ctx, id)
-		switch {
-		case err == nil && one.Done:
-			return one, nil // also if ctx has ended: this came first
-		case err == nil:
-			shown = time.Now()
-			err = store.Wait(ctx, m.Store(), key, at)
-		case errors.Is(err, ErrNoVisit) && time.Since(shown) >= m.Patience():
-			return visit{}, err
-		}
-		if err != nil && !rest(ctx) {
-			return visit{}, ctx.Err()
-		}
-	}
-}
-
-// rest is between two attempts at a store. It reports whether ctx goes on.
-func rest(ctx context.Context) bool {
-	select {
-	case <-time.After(50 * time.Millisecond):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func visitName(id string) string { return "visit." + id }
-
-// visit reads a record. It asks for the epoch each time, since a visit may have begun at
-// another instance after the store was wiped, and it looks even if ctx has ended.
-func (m records) visit(ctx context.Context, id string) (one visit, at store.Revision, key store.Key, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.Patience())
-	defer cancel()
-	if key.Epoch, err = m.Store().Epoch(ctx); err != nil {
-		return one, 0, key, err
-	}
-	key.Name = visitName(id)
-	if key.Check() != nil { // whatever came with an address
-		return one, 0, key, ErrNoVisit
-	}
-	text, at, err := m.Store().Get(ctx, key)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForgotten) {
-		err = ErrNoVisit
-	}
-	if err == nil {
-		text, err = m.Open(key.Name, text)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &one)
-	}
-	return one, at, key, err
-}
-
-func (m records) encodeVisit(key store.Key, one visit) ([]byte, error) {
-	text, err := json.Marshal(one)
-	if err == nil {
-		text, err = m.Seal(key.Name, text)
-	}
-	return text, err
 }

@@ -74,41 +74,60 @@ func TestALinkAnswersACallAgain(t *testing.T) {
 	}
 }
 
-// The answers of a session are few and short: the oldest go first, and a long one is not kept.
-func TestTheAnswersOfASessionAreBounded(t *testing.T) {
-	var s inflight.Repeats
+// The answers of a session are few and short: the oldest go first, and a long one is not kept. Those of
+// all sessions are bounded too. A call whose answer went does not run again.
+func TestTheAnswersThatAreKeptAreBounded(t *testing.T) {
+	synctest.Test(t, keptAnswersAreBounded)
+}
+
+func keptAnswersAreBounded(t *testing.T) {
 	id := func(n int) jsonrpc.ID {
 		id, err := jsonrpc.MakeID(fmt.Sprint(n))
 		require.NoError(t, err)
 		return id
 	}
-	plays := func(n, long int) {
+	plays := func(s *inflight.Repeats, n, long int) {
 		call, first := s.Begin(id(n), nil, nil)
 		require.True(t, first)
 		require.True(t, call.Enter())
 		call.End([]byte(strings.Repeat("x", long)), true)
 		require.Nil(t, call.Leave(true))
 	}
-	knows := func(n int) bool {
-		_, first := s.Begin(id(n), nil, nil)
-		return !first
+	knows := func(s *inflight.Repeats, n int) bool {
+		call, first := s.Begin(id(n), nil, nil)
+		require.False(t, first)
+		answer, err := call.Await(context.Background())
+		require.NoError(t, err)
+		return !strings.Contains(string(answer), "was not kept")
 	}
+	var s inflight.Repeats
 	for n := range 17 {
-		plays(n, 1)
+		plays(&s, n, 1)
 	}
-	require.False(t, knows(0))
+	require.False(t, knows(&s, 0))
 	for n := 1; n < 17; n++ {
-		require.True(t, knows(n), n)
+		require.True(t, knows(&s, n), n)
 	}
-	plays(17, 64<<10)
-	require.True(t, knows(17))
-	require.False(t, knows(16), "there is no room for both")
-	plays(18, 64<<10+1)
-	call, first := s.Begin(id(18), nil, nil)
-	require.False(t, first)
-	answer, err := call.Await(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, string(answer), "was not kept")
+	plays(&s, 17, 64<<10)
+	require.True(t, knows(&s, 17))
+	require.False(t, knows(&s, 16), "there is no room for both")
+	plays(&s, 18, 64<<10+1)
+	require.False(t, knows(&s, 18))
+
+	many := make([]inflight.Repeats, 2000)
+	kept := 0
+	for i := range many {
+		plays(&many[i], 1, 64<<10)
+		if knows(&many[i], 1) {
+			kept++
+		}
+	}
+	require.Less(t, kept, 64<<20/(64<<10))
+	require.Greater(t, kept, 1000)
+	time.Sleep(11 * time.Second)
+	synctest.Wait()
+	plays(&many[0], 1, 64<<10)
+	require.True(t, knows(&many[0], 1), "they were let go of with their calls")
 }
 
 // A call that was not begun is made when it arrives again.

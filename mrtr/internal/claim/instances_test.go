@@ -179,7 +179,7 @@ func TestACallIsErasedThatTookAFreeTurn(t *testing.T) {
 		takes(t, table, turn).LetGo(t.Context(), nil)
 		turn.Call, turn.Result = "own", json.RawMessage(`"questions"`)
 		takes(t, table, turn)
-		erased, err := table.Erase(t.Context(), turn.Key, "own", turn.Expires)
+		_, erased, err := table.Erase(t.Context(), turn.Key, "own", turn.Expires, nil)
 		require.NoError(t, err)
 		require.True(t, erased)
 	})

@@ -169,24 +169,26 @@ func (t *Table) seal(key store.Key, record []byte) ([]byte, error) {
 // gets a result that was not kept. A turn that runs is [ErrInFlight].
 //
 // The first turns of equal calls have one record, which is that of the last of them: another call's
-// stays.
-func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires time.Time) (erased bool, _ error) {
+// stays. An outcome that is due stays too, as [ErrDue], unless end ends its call.
+func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires time.Time, end func(outcome []byte) (ended bool)) (found, erased bool, _ error) {
 	for {
 		r, at, err := t.look(ctx, key)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			return false, nil
+			return false, false, nil
 		case err != nil:
-			return false, err
+			return false, false, err
 		case r.isErased(), r.call != "" && r.call != call:
-			return false, nil
+			return true, false, nil
 		case r.status == running && (t.local || t.silence(key, at) < r.lease):
-			return false, ErrInFlight
+			return true, false, ErrInFlight
+		case !r.due.IsZero() && !end(r.result):
+			return true, false, ErrDue
 		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}
 		h.record = record{status: done, holder: t.newHolder(), lease: r.lease, call: r.call}
 		if err := h.update(ctx); !errors.Is(err, store.ErrConflict) {
-			return err == nil, err
+			return true, err == nil, err
 		}
 	}
 }

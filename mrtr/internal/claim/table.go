@@ -158,6 +158,8 @@ var (
 	ErrInFlight = errors.New("the turn is still running")
 	// ErrSplit: another branch of the call has the turn, and this one is a call of its own.
 	ErrSplit = errors.New("another branch of the call has the turn")
+	// ErrDue: somebody has to look after the outcome of the turn.
+	ErrDue = errors.New("the call waits, and cannot be ended here, or the next turn is still running")
 	// ErrFenced: the claim was given to another request, which took its holder for
 	// dead.
 	ErrFenced = errors.New("another request has taken over the turn")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -15,13 +16,19 @@ import (
 
 // In a legacy session the id of a request is the key of its call: a request that arrives twice, as a
 // proxy or a browser sends it whose connection broke, is one call. It runs once. The second one gets
-// the answer of the first, while that runs and for a short time after.
+// the answer of the first, while that runs and for a short time after. Where that answer is not kept
+// any more the second one is refused.
 
 const (
 	repeatedFor   = 10 * time.Second // after the answer
-	mostAnswers   = 16               // kept of a session
-	mostOfAnswers = 64 << 10         // bytes of them
+	mostEnded     = 4096             // calls of a session that are known for so long
+	mostAnswers   = 16               // of them with their answers
+	mostOfAnswers = 64 << 10         // bytes of those
+	mostOfAll     = 64 << 20         // bytes of all sessions' answers
 )
+
+// bytesOfAll are those of all answers that are kept.
+var bytesOfAll atomic.Int64
 
 // RoundMethods are those of calls that may ask. Others do nothing that must not be done twice.
 var RoundMethods = []string{"tools/call", "prompts/get", "resources/read"}
@@ -30,8 +37,9 @@ var RoundMethods = []string{"tools/call", "prompts/get", "resources/read"}
 type Repeats struct {
 	mu       sync.Mutex
 	calls    map[jsonrpc.ID]*Repeat
-	answered []*Repeat // oldest first
-	bytes    int       // of their answers
+	ended    []*Repeat // oldest first
+	answered []*Repeat // those whose answers are kept
+	bytes    int       // of these
 	sweep    *time.Timer
 }
 
@@ -76,17 +84,16 @@ func (s *Repeats) Begin(id jsonrpc.ID, body []byte, cancel func(cause error)) (c
 	return call, true
 }
 
-// forget drops the calls that were answered too long ago, and the oldest where they are too many. The
-// caller holds s.mu.
+// forget drops the calls that were answered too long ago, and the oldest answers where they are too
+// many. The caller holds s.mu.
 func (s *Repeats) forget() {
-	for len(s.answered) > 0 {
-		oldest := s.answered[0]
-		if time.Since(oldest.ended) < repeatedFor && len(s.answered) <= mostAnswers && s.bytes <= mostOfAnswers {
-			break
-		}
-		s.drop(oldest)
+	for len(s.ended) > 0 && (len(s.ended) > mostEnded || time.Since(s.ended[0].ended) >= repeatedFor) {
+		s.drop(s.ended[0])
 	}
-	if len(s.answered) > 0 && s.sweep == nil {
+	for len(s.answered) > mostAnswers || s.bytes > mostOfAnswers {
+		s.dropAnswer(s.answered[0])
+	}
+	if len(s.ended) > 0 && s.sweep == nil {
 		s.sweep = time.AfterFunc(repeatedFor, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -101,9 +108,34 @@ func (s *Repeats) drop(call *Repeat) {
 	if s.calls[call.ID] == call {
 		delete(s.calls, call.ID)
 	}
+	if i := slices.Index(s.ended, call); i >= 0 {
+		s.ended = slices.Delete(s.ended, i, i+1)
+	}
+	s.dropAnswer(call)
+}
+
+// keepAnswer keeps an answer if there is room for it. The caller holds s.mu.
+func (s *Repeats) keepAnswer(call *Repeat, answer []byte) {
+	size := len(answer)
+	if size > mostOfAnswers {
+		return
+	}
+	if bytesOfAll.Add(int64(size)) > mostOfAll {
+		bytesOfAll.Add(-int64(size))
+		return
+	}
+	call.answer = answer
+	s.answered = append(s.answered, call)
+	s.bytes += size
+}
+
+// dropAnswer leaves of a call that it was answered. The caller holds s.mu.
+func (s *Repeats) dropAnswer(call *Repeat) {
 	if i := slices.Index(s.answered, call); i >= 0 {
 		s.answered = slices.Delete(s.answered, i, i+1)
 		s.bytes -= len(call.answer)
+		bytesOfAll.Add(-int64(len(call.answer)))
+		call.answer = nil
 	}
 }
 
@@ -132,17 +164,15 @@ func (c *Repeat) End(answer []byte, did bool) {
 		return
 	}
 	c.ended = time.Now()
-	if len(answer) <= mostOfAnswers {
-		c.answer = answer
-	}
 	c.cancel = nil // it holds the whole result
 	close(c.done)
 	if !did {
+		c.answer = answer
 		s.drop(c)
 		return
 	}
-	s.answered = append(s.answered, c)
-	s.bytes += len(c.answer)
+	s.ended = append(s.ended, c)
+	s.keepAnswer(c, answer)
 	s.forget()
 }
 
