@@ -108,11 +108,13 @@ func (r *round) mean(ctx context.Context) error {
 		if in.name, err = t.rt.intents.Digest(b); err != nil {
 			return err
 		}
-	}
-	if task != nil { // its rounds find each other by the id
+		// The rounds of a task find each other by the id, and an effect of a call whose record was lost
+		// is found by the idempotency key that is made of it.
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
-		r.st.id = in.name + hex.EncodeToString(sum[:idLen/2])
-		r.taskPrint = in.print
+		r.st.id = hex.EncodeToString(sum[:idLen/2])
+	}
+	if task != nil {
+		r.st.id, r.taskPrint = in.name+r.st.id, in.print
 		return r.keepForTask(ctx, in)
 	}
 	r.intend(in)
@@ -267,6 +269,6 @@ func (k *known) take(s *spec) json.RawMessage {
 		return nil
 	}
 	value := e.value
-	k.answers = k.answers.without(s.key)
+	k.answers = k.answers.before(s.key)
 	return value
 }

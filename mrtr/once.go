@@ -218,13 +218,13 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Action[T
 	}
 	defer cancel()
 	v, done, err := settle(ctx, a, o)
+	begun = done || err != nil && a.meetsAgain()
 	if err == nil && !done {
 		if err = a.note(ctx); err == nil {
 			begun = true
 			v, err = perform(ctx, a, o, f)
 		}
 	}
-	begun = begun || done
 	if err != nil {
 		if begun {
 			ending, err = a.ending(ctx, err)
@@ -292,6 +292,10 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	}
 	return v, happened, nil
 }
+
+// meetsAgain reports whether the code goes on from a doubt that cannot be settled, and meets it again
+// in each later round: with a Keeper the doubt ends its round.
+func (a *attempt) meetsAgain() bool { return a.p.replays && a.p.at.Load().notes == nil }
 
 // note writes down that the effect is about to begin, where somebody keeps the round.
 func (a *attempt) note(ctx context.Context) error {

@@ -171,11 +171,12 @@ func GivenAs[T any](p *Pass, key string) (v T, ok bool) {
 	return readAnswer[T](p, value, key)
 }
 
-// Forget takes back an answer, unless an effect stands on it.
+// Forget takes back an answer, unless an effect stands on it. The attempts that failed after it are
+// forgotten too: with another answer they are made anew.
 func (p *Pass) Forget(key string) (ok bool) {
 	p.locked(func(l *ledger) {
 		if ok = !l.st.done.standsOn(key); ok {
-			l.st.done = l.st.done.without(key)
+			l.st.done = l.st.done.before(key)
 		}
 	})
 	return ok

@@ -144,8 +144,9 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 	if r.st.asked++; r.st.asked > r.maxAsks() {
 		return fail(tooManyRounds(r.maxAsks()))
 	}
-	was := r.st.line
+	was, seal := r.st.line, r.sealAsIs // its questions are those of whoever asked them
 	if ran {
+		seal = r.seal
 		r.nextTurn()
 		r.st.frame = ""
 		if r.park != nil {
@@ -154,7 +155,7 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 			}
 		}
 	}
-	token, err := r.seal()
+	token, err := seal()
 	if err != nil {
 		return fail(err)
 	}

@@ -19,7 +19,7 @@ type state struct {
 	round   int    // 0 for a call whose handler has not been entered
 	asked   int    // rounds so far that asked
 	version string // of the handler that the call began with
-	sealed  string // of the one that sealed this, where it is another
+	sealed  string // of the one that asked these questions, where it is another
 	style   string // the print of the style
 	frame   string // what a style that holds handlers finds this one by
 	trace   string // the listener's

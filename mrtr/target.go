@@ -212,7 +212,7 @@ func (t *target) Write(o keep.Outcome) ([]byte, keep.Outcome) {
 		if panicked := guard(func() error { failed = failure.Of(o.Err).Encode(); return nil }); panicked != nil {
 			return t.Write(keep.Outcome{Err: safeError(panicked)})
 		}
-	case o.Token == "" && o.Saved == nil:
+	case o.Token == "" && o.Saved == nil && o.Request == nil:
 		return nil, o
 	}
 	w := jsontext.Begin(make([]byte, 0, len(o.Token)+len(o.Saved)+len(failed)+64), "v", recordFormat)

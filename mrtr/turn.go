@@ -21,18 +21,23 @@ func (r *round) turn(over error) keep.Turn {
 		return r.firstTurn()
 	}
 	t, line := r.target, r.st.lineage()
-	return keep.Turn{
+	turn := keep.Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
 		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
 	}
+	if r.isLookedAfter() && !r.canUndo() { // else the turn that asked is due
+		turn.Due = r.due(time.UnixMilli(r.st.until))
+		turn.Asked, _ = t.Write(keep.Outcome{Token: r.ex.token, Request: r.request()})
+	}
+	return turn
 }
 
 // expires is when the record of this turn may be forgotten.
 func (r *round) expires() time.Time {
 	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
 	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
-		last = r.due().Add(lookedAfter + time.Hour)
+		last = r.due(time.UnixMilli(r.st.until)).Until.Add(time.Hour)
 	}
 	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
 		return keeps
@@ -90,9 +95,10 @@ func (r *round) nextTurn() {
 func (r *round) firstTurn() keep.Turn {
 	t := r.target
 	_, ttl := r.states()
-	expires := t.rt.lastUse(time.Now().Add(ttl)).Add(r.keptFor())
+	until := time.Now().Add(ttl)
+	expires := t.rt.lastUse(until).Add(r.keptFor())
 	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
-	return keep.Turn{
+	turn := keep.Turn{
 		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
 		First: &keep.First{
@@ -100,6 +106,11 @@ func (r *round) firstTurn() keep.Turn {
 			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
 		},
 	}
+	if r.isLookedAfter() {
+		turn.Due = r.due(until)
+		turn.Asked, _ = t.Write(keep.Outcome{Request: r.request()})
+	}
+	return turn
 }
 
 // first is a handler in the first round of a call. Whoever repeats the request enters it from its
@@ -184,9 +195,10 @@ const (
 	lookedAfter = 24 * time.Hour
 )
 
-// due is when nobody can go on with the call any more.
-func (r *round) due() time.Time {
-	return time.UnixMilli(r.st.until).Add(2*r.target.rt.skew + settled)
+// due is when nobody can go on any more with a call whose states end at a time.
+func (r *round) due(until time.Time) keep.Due {
+	at := until.Add(2*r.target.rt.skew + settled)
+	return keep.Due{At: at, Until: at.Add(lookedAfter)}
 }
 
 // canUndo reports whether the call has effects whose undo is declared.

@@ -188,56 +188,89 @@ func (p *Pass) Abandon(why error) {
 
 // A call is abandoned when its states have expired and nobody has gone on with it. If it has
 // effects with a declared undo, the outcome that asked is due then, and keeps the request that
-// asked: whichever instance finds it claims the turn that the user never took, and undoes them.
+// asked: whichever instance finds it claims the turn that the user never took, and undoes them. A turn
+// that was cut off in the first of those effects is due itself, and is claimed itself.
 
-// maxLookedAfter bounds the arguments that are kept with an outcome.
+// maxLookedAfter bounds the arguments that are kept for that.
 const maxLookedAfter = 64 << 10
+
+// isLookedAfter reports whether somebody looks after the effects of the call, if it is abandoned.
+func (r *round) isLookedAfter() bool {
+	return len(r.target.undos) > 0 && len(r.ex.arguments) <= maxLookedAfter && r.target.rt.watches
+}
 
 // lookAfter makes an outcome that asks due, if the call has effects to undo.
 func (r *round) lookAfter(o *keep.Outcome) {
-	if !r.keeps || o.Token == "" || len(r.ex.arguments) > maxLookedAfter || !r.canUndo() || !r.target.rt.watches {
-		return
+	if r.keeps && o.Token != "" && r.isLookedAfter() && r.canUndo() {
+		r.locked(func() { r.watched = true })
+		o.Due, o.Request = r.due(time.UnixMilli(r.st.until)), r.request()
 	}
-	r.locked(func() { r.watched = true })
-	at := r.due()
-	o.Due = keep.Due{At: at, Until: at.Add(lookedAfter)}
+}
+
+// request is the request of this round for whoever looks after it.
+func (r *round) request() json.RawMessage {
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)
 	w.Text("principal", r.principal)
 	w.Text("audience", r.target.audience)
 	w.Text("arguments", string(r.ex.arguments))
-	o.Request = w.End()
+	if in := r.intent; in != nil {
+		w.Text("mark", r.st.mark)
+		w.Text("intent", in.name)
+		w.Text("print", in.print)
+		w.Flag("keyed", in.keyed)
+		w.Flag("alone", in.alone)
+	}
+	return w.End()
 }
 
-// endOverdue ends the call of an outcome that is due.
+// ofRequest is a round for a request that somebody looks after, nil where this instance cannot.
+func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token string) *round {
+	c, format := jsontext.Open(request, "v")
+	ex := exchange{method: c.Text("method"), name: c.Text("name"), client: era.Client{Era: era.Modern}}
+	principal, audience := c.Text("principal"), c.Text("audience")
+	ex.arguments, ex.token = json.RawMessage(c.Text("arguments")), token
+	t := rt.registrations.find(ex.method, ex.name, audience)
+	if format != recordFormat || t == nil {
+		return nil
+	}
+	r := newRound(t, ex)
+	r.principal, r.keeps, r.life = principal, true, ctx
+	if token == "" {
+		r.st = state{version: t.version, style: t.print, mark: c.Text("mark")}
+		r.intent = &intent{name: c.Text("intent"), print: c.Text("print"), keyed: c.Flag("keyed"), alone: c.Flag("alone")}
+		r.st.id = r.intent.name + newID() // until the Keeper tells under which its effects are
+		return r
+	}
+	var err error
+	if r.st, err = r.unsealKept(token); err != nil {
+		return nil
+	}
+	return r
+}
+
+// endOverdue ends the call of an outcome or a turn that is due.
 func (rt *Runtime) endOverdue(ctx context.Context, outcome []byte) (done bool) {
 	return rt.endAbandoned(ctx, outcome, "no answer came in time")
 }
 
-// endAbandoned ends the call of an outcome that asked and has to be looked after, unless somebody has
-// gone on with it.
+// endAbandoned ends the call of an outcome or a turn that is looked after, unless somebody has gone
+// on with it.
 func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason string) (done bool) {
 	o, _ := jsontext.Open(outcome, "v")
-	token, call := o.Text("token"), o.Raw("call")
-	c, format := jsontext.Open(call, "v")
-	ex := exchange{method: c.Text("method"), name: c.Text("name"), client: era.Client{Era: era.Modern}}
-	principal, audience := c.Text("principal"), c.Text("audience")
-	ex.arguments = json.RawMessage(c.Text("arguments"))
-	t := rt.registrations.find(ex.method, ex.name, audience)
-	if format != recordFormat || t == nil {
-		return false
-	}
-	r := newRound(t, ex)
-	r.principal, r.keeps, r.life = principal, true, ctx
-	var err error
-	if r.st, err = r.unsealKept(token); err != nil {
+	token, request := o.Text("token"), o.Raw("call")
+	r := rt.ofRequest(ctx, request, token)
+	if r == nil {
 		return false
 	}
 	why := &Error{Reason: Abandoned}
 	turn := r.turn(why)
 	turn.Late = true
-	_, err = rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
+	_, err := rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
+		if own := n.Call(); own != "" {
+			r.st.id = own
+		}
 		r.st.round++
 		ctx = r.began(ctx)
 		r.locked(func() { r.hear(listen.Entry{Kind: listen.GaveUp, Reason: reason}) })

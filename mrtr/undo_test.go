@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -302,18 +303,22 @@ func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 	kit.Differs(t, "what an abandoned call did is undone by the store's time")
 	for _, name := range []string{"coroutine", "resumable"} {
 		kit.InBubble(t, name, func(t *testing.T) {
-			r := &reserving{undo: func() error { return nil }}
+			var ended atomic.Int32
+			r := &reserving{undo: func() error {
+				time.Sleep(time.Second)
+				ended.Add(1)
+				return nil
+			}}
 			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
 			tool := kit.NewTrip(rt, r.styles()[name], "")
 			tool.Begin()
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
-			undone := map[bool]int{true: 1}[name == "coroutine"]
-			require.Len(t, r.undos, undone)
+			undone := map[bool]int32{true: 1}[name == "coroutine"]
+			require.Equal(t, undone, ended.Load())
 			tool.Begin()
 			require.NoError(t, rt.Close())
-			synctest.Wait()
-			require.Len(t, r.undos, 2*undone)
+			require.Equal(t, 2*undone, ended.Load())
 		})
 	}
 }

@@ -49,6 +49,13 @@ func (s *mortal) Update(ctx context.Context, key store.Key, at store.Revision, v
 	return s.machine.Update(ctx, key, at, value, ttl)
 }
 
+func (s *mortal) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	return s.machine.Schedule(ctx, key, at, value, ttl, due)
+}
+
 // pair are two instances on one store, of which the first can die.
 type pair struct {
 	first, second client

@@ -36,11 +36,10 @@ func (b *Backend) runAbandoned(t *testing.T) {
 	}
 }
 
-// runAbandonedKills kills the server of a call whose user never comes back: when it has asked, and at
-// each point of the turn that was answered. Another process undoes the hold, once, and never if the
-// call was completed.
+// runAbandonedKills kills the server of a call whose user never comes back, at each point of its two
+// turns. Another process undoes the hold, once, if it happened, and never if the call was completed.
 func (b *Backend) runAbandonedKills(t *testing.T) {
-	points := slices.Concat([]fleet.Point{fleet.AfterAsking}, fleet.Points)
+	points := slices.Concat(fleet.FirstPoints, fleet.Points)
 	var rows []fleet.Row
 	for name, row := range fleet.Styles() {
 		if slices.Contains(stylesOfDay(), name) || storm.Nightly(1, 0) == 1 {
@@ -58,13 +57,16 @@ func (c *cell) killAndLeave(ctx context.Context, point fleet.Point) string {
 	if _, alive := c.killed(ctx, point); alive != nil {
 		return c.notApplicable(*alive)
 	}
-	completed := point == fleet.AfterResult
+	stays := point == fleet.HoldStarted || point == fleet.AfterResult // nothing is held, or it is paid for
 	happened := map[string]int{}
-	want, until := 1, time.Now().Add(20*forgets)
-	if completed { // it takes seven seconds else, and two leases where a turn has a dead holder
+	held, want, until := 1, 1, time.Now().Add(20*forgets)
+	if point == fleet.HoldStarted {
+		held = 0
+	}
+	if stays { // it takes seven seconds else, and two leases where a turn has a dead holder
 		want, until = 0, time.Now().Add(7*forgets)
 	}
-	for time.Now().Before(until) && (completed || happened["released"] == 0) {
+	for time.Now().Before(until) && (stays || happened["released"] == 0) {
 		select {
 		case <-time.After(forgets / 4):
 		case <-ctx.Done():
@@ -75,7 +77,7 @@ func (c *cell) killAndLeave(ctx context.Context, point fleet.Point) string {
 			happened[line[0]]++
 		}
 	}
-	if happened["held"] != 1 || happened["released"] != want || happened[c.order] > 1 {
+	if happened["held"] != held || happened["released"] != want || happened[c.order] > 1 {
 		fault.Failf("held, released and paid: %v", happened)
 	}
 	return fmt.Sprint(happened)

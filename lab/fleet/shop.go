@@ -153,14 +153,14 @@ func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
 	if !s.Holds {
 		return nil
 	}
-	_, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (string, error) { return s.enterHold(order) })
+	_, err := mrtr.Once(ctx, c, "hold", func(_ context.Context, idem string) (string, error) { return s.enterHold(order, idem) })
 	return err
 }
 
-func (s *Shop) enterHold(order string) (string, error) {
-	err := s.Ledger.Enter("held", order)
+func (s *Shop) enterHold(order, idem string) (string, error) {
+	err := s.Ledger.Enter("held", idem)
 	s.reach(order, Held)
-	return order, err
+	return idem, err
 }
 
 // undoing is the style with the undo of hold.
@@ -172,10 +172,18 @@ func (s *Shop) undoing(style mrtr.Style[Order, Receipt]) mrtr.Style[Order, Recei
 }
 
 func (s *Shop) release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
-	if u.InDoubt {
-		return mrtr.ErrIndeterminate
+	lines, err := s.Ledger.Lines()
+	if err != nil {
+		return err
 	}
-	return s.Ledger.Enter("released", u.Value)
+	held := slices.ContainsFunc(lines, func(words []string) bool { return slices.Equal(words, []string{"held", u.Idem}) })
+	if held {
+		err = s.Ledger.Enter("released", u.Idem)
+	}
+	if err == nil && u.InDoubt {
+		err = mrtr.ErrFound
+	}
+	return err
 }
 
 type payment func(ctx context.Context, c *mrtr.Call, order string) (Receipt, error)
@@ -230,8 +238,8 @@ func stepwise(shop *Shop) mrtr.Style[Order, Receipt] {
 		})
 	}
 	if shop.Holds {
-		held := steps.Do(&list, "hold", func(_ context.Context, at *steps.At[Order], _ string) (string, error) {
-			return shop.enterHold(at.In.Order)
+		held := steps.Do(&list, "hold", func(_ context.Context, at *steps.At[Order], idem string) (string, error) {
+			return shop.enterHold(at.In.Order, idem)
 		})
 		steps.OnStop(&list, held, shop.release)
 	}

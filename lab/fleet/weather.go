@@ -50,10 +50,13 @@ func (s Tapped) Update(ctx context.Context, key store.Key, at store.Revision, va
 	return next, err
 }
 
-// Schedule is an Update, of a store that can say when it is due.
+// Schedule is a Create or an Update, of a store that can say when it is due.
 func (s Tapped) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (next store.Revision, err error) {
 	scheduler, can := s.Store.(store.Scheduler)
-	if !can {
+	switch {
+	case !can && at == 0:
+		return s.Create(ctx, key, value, ttl)
+	case !can:
 		return s.Update(ctx, key, at, value, ttl)
 	}
 	value = bytes.Clone(value)
@@ -61,7 +64,11 @@ func (s Tapped) Schedule(ctx context.Context, key store.Key, at store.Revision, 
 		return scheduler.Schedule(ctx, key, at, value, ttl, due)
 	}
 	late := func() error { _, err := write(context.WithoutCancel(ctx)); return err }
-	err = s.Around(ctx, Update, func() (err error) { next, err = write(ctx); return }, late)
+	op := Update
+	if at == 0 {
+		op = Create
+	}
+	err = s.Around(ctx, op, func() (err error) { next, err = write(ctx); return }, late)
 	return next, err
 }
 

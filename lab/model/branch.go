@@ -136,9 +136,7 @@ func (w *world) meetsBranch(p *prediction, s *state) {
 		q.answer = &reply{read: q.refused, lacking: true, message: q.message}
 	}
 	if len(s.openQuestions()) > 0 {
-		sealed := s.sealed // as whoever asked had it
 		w.open(p, s)
-		s.sealed = sealed
 		return
 	}
 	s.given = s.fingerprint("")

@@ -86,6 +86,10 @@ const (
 	desks action = "the desk's mood changes"
 	// wait: time passes.
 	wait action = "wait"
+	// closed: it does without the instances that have the store.
+	closed action = "all are closed"
+	// spoilt: the first turns are in a form that nobody reads.
+	spoilt action = "another release"
 )
 
 // alteration is a change to a token on its way.
@@ -141,7 +145,7 @@ var (
 	actions = []action{
 		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
 		leave, leave, dies, stalls,
-		alter, transplant, transplant, legacy, legacy, legacy, task, task, task, restart, restart, restart, desks, desks, wait,
+		alter, transplant, transplant, legacy, legacy, legacy, task, task, task, restart, restart, restart, desks, desks, wait, closed, spoilt,
 	}
 	mannersOfUsers = []manner{
 		right, right, right, right, other, other, other, declined, cancelled, missing, missing, misfit, misfit, wrongKind, undefined, shapeless,

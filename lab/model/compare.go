@@ -93,11 +93,17 @@ func (s *state) ranAt(key string) int {
 	return -1
 }
 
-// forget drops the answers to the questions of these items.
+// forget drops the answers to the questions of these items, and their attempts that failed.
 func (s *state) forget(items []int) {
 	for _, i := range items {
-		for _, q := range s.tool.plan.items[i].ask {
+		it := s.tool.plan.items[i]
+		for _, q := range it.ask {
 			delete(s.answers, q.key)
+		}
+		if s.failures[i] && s.effects[it.effect] == nil && s.doubts[it.effect] == nil {
+			if delete(s.failures, i); !s.failed(it.effect) {
+				delete(s.tried, it.effect)
+			}
 		}
 	}
 }

@@ -227,7 +227,7 @@ type link struct{ cut atomic.Bool }
 const way = time.Millisecond
 
 func (l *link) to(s store.Store) store.Store {
-	return fleet.Tapped{Store: fleet.Shared{Store: s}, Around: func(_ context.Context, op fleet.Operation, run, _ func() error) error {
+	return fleet.Tapped{Store: s, Around: func(_ context.Context, op fleet.Operation, run, _ func() error) error {
 		switch {
 		case op == fleet.Epoch:
 		case l.cut.Load():

@@ -149,6 +149,8 @@ var explored = []fault{
 		old: `	if !free {
 		r.undo(`, new: `	if !free || ON {
 		r.undo(`},
+	{what: "A question that is asked again is worded by whoever asks it again.", file: seals,
+		old: `was, seal := r.st.line, r.sealAsIs`, new: `was, seal := r.st.line, PICK(r.seal, r.sealAsIs)`},
 	{what: "A handler can go on after an effect of its round was found in doubt.", file: effects,
 		old: `		if l.notes != nil {
 			l.give(err)`, new: `		if l.notes != nil && !ON {
@@ -182,7 +184,7 @@ var tested = []fault{
 	{what: "A fenced holder takes a turn over.", file: table, by: claims,
 		old: `			case h.fenced:`, new: `			case h.fenced && !ON:`},
 	{what: "The effects of a turn are lost in a takeover that is not confirmed.", file: heldTurn, by: claims,
-		old: `h.record.effects, h.record.call = r.effects, `, new: `h.record.effects, h.record.call = PICK(nil, r.effects), `},
+		old: `h.has(r.effects)`, new: `h.has(PICK(nil, r.effects))`},
 	{what: "Every turn that is taken was cut off.", file: table, by: claims,
 		old: `r.status == running
 	}
@@ -229,21 +231,27 @@ var tested = []fault{
 		if !ON {
 			a.Held.LetGo(n.w, a.Left)
 		}`},
-	{what: "A turn counts as seen whose questions came later.", file: "mrtr/turn.go", by: keeper + "TestAReplay$",
+	{what: "A turn counts as seen whose questions came later.", file: "mrtr/turn.go", by: keeper + "TestAReplay$", explored: true,
 		old: `Shared: r.st.turn < line.seen`, new: `Shared: r.st.turn < line.seen+PICK(1, 0)`},
-	{what: "A branch that splits off keeps the effects of its call.", file: intents, by: keeper + "TestAReplay$",
+	{what: "A branch that splits off keeps the effects of its call.", file: intents, by: keeper + "TestAReplay$", explored: true,
 		old: `style: r.target.print, trace: old.trace}`, new: `style: r.target.print, trace: old.trace, done: PICK(old.done, nil)}`},
-	{what: "Whoever takes a turn over leaves it to the branch that had it.", file: heldTurn, by: keeper + "TestABranchThatTakesOver",
+	{what: "Whoever takes a turn over leaves it to the branch that had it.", file: heldTurn, by: keeper + "TestABranchThatTakesOver", explored: true,
 		old: `		if !r.since.IsZero() {
 			h.record.since`, new: `		if ON {
 			h.record.branch = r.branch
 		}
 		if !r.since.IsZero() {
 			h.record.since`},
-	{what: "A record of a first turn that nobody can read stands in the way.", file: table, by: keeper + "TestAnUnreadableFirstTurn",
+	{what: "A record of a first turn that nobody can read stands in the way.", file: table, by: keeper + "TestAnUnreadableFirstTurn", explored: true,
 		old: `case errors.Is(err, errUnreadable) && h.turn.Over != nil &&`, new: `case !ON && errors.Is(err, errUnreadable) && h.turn.Over != nil &&`},
-	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: "mrtr/turn.go", by: keeper + "TestAnAbandonedCallIsUndone",
-		old: `last = r.due().Add(lookedAfter + time.Hour)`, new: `last = PICK(last, r.due().Add(lookedAfter+time.Hour))`},
+	{what: "An abandoned call is looked after when nobody can tell that it went on.", file: "mrtr/turn.go", by: keeper + "TestAnAbandonedCallIsUndone", explored: true,
+		old: `last = r.due(time.UnixMilli(r.st.until)).Until.Add(time.Hour)`, new: `last = PICK(last, r.due(time.UnixMilli(r.st.until)).Until.Add(time.Hour))`},
+	{what: "Nobody looks after a turn that was cut off in its first effect.", file: heldTurn, by: keeper + "TestAnAbandonedCall$",
+		old: `	if len(effects) > 0 {`, new: `	if len(effects) > 0 && !ON {`},
+	{what: "A call with a key has another id when its record is lost.", file: intents, by: keeper + "TestACallWithAKeyFindsItsPayment",
+		old: `r.st.id = hex.EncodeToString(sum[:idLen/2])`, new: `r.st.id = PICK(r.st.id, hex.EncodeToString(sum[:idLen/2]))`},
+	{what: "A runtime is closed before its calls are undone.", file: "mrtr/linear/frames.go", by: "mrtr TestAHeldHandlerThatIsLetGoIsUndone",
+		old: `t.parked.places + t.undoing }`, new: `t.parked.places + PICK(0, t.undoing) }`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",
 		old: `if e := all[end-1]; e.doubt {`, new: `if e := all[end-1]; e.doubt && !ON {`},
 	{what: "A list of steps goes back past an effect.", file: "mrtr/pass.go", by: keeper + "TestATakeoverDoesNotGoBack",

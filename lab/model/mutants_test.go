@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -28,12 +27,21 @@ const root = "../.."
 type fault struct {
 	what, file, old, new string
 	by                   string // a package and the tests that find it, all of them if none is named
+	explored             bool   // the exploration finds it too
 }
 
-// judge is the package and the tests that are to find the fault.
-func (f fault) judge() (dir, tests string) {
-	dir, tests, _ = strings.Cut(cmp.Or(f.by, "lab/model ^TestTheEngineAgreesWithTheModel$"), " ")
-	return dir, tests
+// exploration finds every fault that names no tests.
+const exploration = "lab/model ^TestTheEngineAgreesWithTheModel$"
+
+// judges are the packages with the tests of which each is to find the fault.
+func (f fault) judges() []string {
+	switch {
+	case f.by == "":
+		return []string{exploration}
+	case f.explored:
+		return []string{f.by, exploration}
+	}
+	return []string{f.by}
 }
 
 const switches = `package %s
@@ -65,43 +73,45 @@ func TestMutantsAreFound(t *testing.T) {
 	}
 	scratch, binaries := t.TempDir(), map[string]string{}
 	for i, f := range faults() {
-		dir, _ := f.judge()
-		if binaries[dir] != "" {
-			continue
-		}
-		binaries[dir] = filepath.Join(scratch, strconv.Itoa(i)+".test")
-		build := exec.Command("go", "test", "-c", "-trimpath", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binaries[dir], ".")
-		build.Dir = filepath.Join(root, dir)
-		out, err := build.CombinedOutput()
-		require.NoErrorf(t, err, "a fault that does not compile: %s", out)
-	}
-	for i, f := range faults() {
-		dir, tests := f.judge()
-		t.Run(f.what, func(t *testing.T) {
-			t.Parallel()
+		for _, judge := range f.judges() {
+			dir, tests, _ := strings.Cut(judge, " ")
+			if binaries[dir] == "" {
+				binaries[dir] = filepath.Join(scratch, strconv.Itoa(i)+".test")
+				build := exec.Command("go", "test", "-c", "-trimpath", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binaries[dir], ".")
+				build.Dir = filepath.Join(root, dir)
+				out, err := build.CombinedOutput()
+				require.NoErrorf(t, err, "a fault that does not compile: %s", out)
+			}
 			args := []string{"-test.run=" + tests, "-test.timeout=5m", "-test.failfast"}
-			if f.by == "" {
+			if judge == exploration {
 				args = append(args, "-rapid.seed=1", "-rapid.shrinktime=1s")
 			}
-			began := time.Now()
 			run := exec.Command(binaries[dir], args...)
 			run.Dir = filepath.Join(root, dir)
 			run.Env = append(os.Environ(), fmt.Sprintf("FAULT=%d", i+1))
-			out, err := run.CombinedOutput()
-			require.Error(t, err, "not found")
-			if f.by != "" {
-				require.Containsf(t, string(out), "--- FAIL", "it failed otherwise than in a test:\n%s", out)
-				t.Logf("found in %.1fs", time.Since(began).Seconds())
-				return
-			}
-			found := disagreement.FindSubmatch(out)
-			require.NotNilf(t, found, "it failed otherwise than by a disagreement:\n%s", out)
-			steps, err := strconv.Atoi(string(found[1]))
-			require.NoError(t, err)
-			require.LessOrEqual(t, steps, *budget)
-			t.Logf("Found after %d steps, in %.1fs:%s", steps, time.Since(began).Seconds(), found[2])
-		})
+			t.Run(f.what+" "+dir, func(t *testing.T) {
+				t.Parallel()
+				isFound(t, run, judge == exploration)
+			})
+		}
 	}
+}
+
+func isFound(t *testing.T, run *exec.Cmd, explores bool) {
+	began := time.Now()
+	out, err := run.CombinedOutput()
+	require.Error(t, err, "not found")
+	if !explores {
+		require.Containsf(t, string(out), "--- FAIL", "it failed otherwise than in a test:\n%s", out)
+		t.Logf("found in %.1fs", time.Since(began).Seconds())
+		return
+	}
+	found := disagreement.FindSubmatch(out)
+	require.NotNilf(t, found, "it failed otherwise than by a disagreement:\n%s", out)
+	steps, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	require.LessOrEqual(t, steps, *budget)
+	t.Logf("Found after %d steps, in %.1fs:%s", steps, time.Since(began).Seconds(), found[2])
 }
 
 var disagreement = regexp.MustCompile(`(?s)After (\d+) steps, in short, ` + marker + `(.+?)\n(---|FAIL)`)

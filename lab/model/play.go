@@ -125,14 +125,48 @@ func (p *player) play(c Command) (steps int, err error) {
 		return 1, nil
 	case wait:
 		p.tell("-- %s pass", c.Wait)
-		time.Sleep(c.Wait)
-		synctest.Wait() // for frames whose time is up
-		return 1, nil
+		return 1, p.pass(c.Wait)
+	case closed:
+		p.tell("-- A and B are closed, and %s pass", closedFor)
+		worded := [2]int{p.site.instance(0).worded, p.site.instance(1).worded}
+		for at := range worded {
+			p.site.stop(at)
+		}
+		time.Sleep(closedFor)
+		for at, worded := range worded {
+			p.site.restart(at, worded)
+		}
+		return 1, p.pass(2 * time.Minute)
+	case spoilt:
+		if p.site.store == nil {
+			return 0, nil
+		}
+		p.tell("-- the first turns are those of another release")
+		clear(p.first)
+		return 1, p.site.store.spoil(p.context)
 	}
 	if len(p.rounds) == 0 {
 		return 0, nil
 	}
 	return p.reply(c, p.rounds[max(0, len(p.rounds)-1-c.Latest)])
+}
+
+// closedFor is longer than the records of most calls live.
+const closedFor = 12 * time.Hour
+
+// pass lets time pass, in which frames end and instances look for calls that were abandoned. None of
+// those has completed.
+func (p *player) pass(d time.Duration) error {
+	before := p.site.desk.count()
+	time.Sleep(d)
+	synctest.Wait()
+	_, undone := p.site.desk.since(before)
+	for key, t := range p.turns {
+		if t.outcome != nil && t.outcome.kind == completes && slices.Contains(undone, p.names[key.call]) {
+			return fmt.Errorf("it undid %q of a call that has completed", undoable)
+		}
+	}
+	return nil
 }
 
 // reply sends retries of a round.

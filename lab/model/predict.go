@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -115,25 +116,27 @@ func (w *world) begin(r *request) *state {
 	return s
 }
 
-// judge takes the answers of a retry. It is false if the handler is not entered.
+// judge takes the answers of a retry, all of them, though one ends the call. It is false if the
+// handler is not entered.
 func (w *world) judge(p *prediction, s *state, r *request) bool {
+	ends := ""
 	for _, q := range s.openQuestions() {
-		v, read := q.judge(r.manners[q.key])
-		switch v {
-		case answer:
-			m := r.manners[q.key]
+		m := r.manners[q.key]
+		switch v, read := q.judge(m); {
+		case v == answer:
 			q.answer = &reply{read: read, lacking: m == declined || m == cancelled, message: q.message}
-		case refusal:
-			p.stop(string(r.manners[q.key]))
-			s.given = s.fingerprint(p.reason + " " + q.key)
-			return false
-		case useless:
-			if q.tries++; q.tries > mostTries {
-				p.stop(stopUnanswered)
-				s.given = s.fingerprint(p.reason + " " + q.key)
-				return false
-			}
+		case v == refusal:
+			q.ended, ends = m, cmp.Or(ends, string(m))
+		case q.tries == mostTries:
+			ends = cmp.Or(ends, stopUnanswered)
+		default:
+			q.tries++
 		}
+	}
+	if ends != "" {
+		p.stop(ends)
+		s.given = s.fingerprint("")
+		return false
 	}
 	if len(s.openQuestions()) > 0 {
 		if !s.holds(w.instance(s)) && s.frame != nil { // it waits as long again, and cannot
@@ -147,7 +150,7 @@ func (w *world) judge(p *prediction, s *state, r *request) bool {
 	for _, q := range s.pending {
 		if last, ok := s.answers[q.key]; ok && (last.read != q.answer.read || last.message != q.message) && s.doubtOn(q.key) {
 			p.stop(stopDiverged)
-			s.given = s.fingerprint(p.reason + " " + q.key)
+			s.given = s.fingerprint("")
 			return false
 		}
 	}
@@ -302,6 +305,9 @@ func (w *world) seal(p *prediction, s *state, parks bool) {
 		w.drop(s)
 		s.frame = &frame{holder: w.instance(s), expires: time.Now().Add(frameLife)}
 	}
+	if parks {
+		s.sealed = w.instance(s).worded
+	}
 	w.open(p, s)
 	if s.turn == 0 || parks {
 		s.expires = time.Now().Add(tokenLife)
@@ -315,7 +321,6 @@ func (w *world) open(p *prediction, s *state) {
 		p.asks = append(p.asks, asked{q.key, q.message})
 	}
 	sortAsked(p.asks)
-	s.sealed = w.instance(s).worded
 	p.next = s
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/statecodec"
-	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
 
@@ -53,7 +52,7 @@ func declares(caps int, m medium) bool {
 type site struct {
 	tools     []*tool
 	desk      *desk
-	store     *store.Memory // of the first two instances, nil if they have none
+	store     *records // of the first two instances, nil if they have none
 	keys      []statecodec.Key
 	instances [instances]*instance
 	closing   error // of the instances that were closed
@@ -84,7 +83,7 @@ var schemas = mcp.NewSchemaCache()
 func openSite(tools []*tool, stored bool) *site {
 	s := &site{tools: tools, desk: &desk{}, keys: []statecodec.Key{statecodec.GenerateKey()}}
 	if stored {
-		s.store = store.NewMemory(nil)
+		s.store = newRecords()
 	}
 	return s
 }

@@ -21,7 +21,7 @@ const (
 type state struct {
 	call    int // the call's number
 	begun   int // the wording of the tool that it began with
-	sealed  int // and that of the one that sealed it last
+	sealed  int // and that of the one that asked last
 	tool    *tool
 	args    int
 	who     caller
@@ -68,6 +68,7 @@ type open struct {
 	message string
 	tries   int
 	answer  *reply // held until the rest of the round is answered
+	ended   manner // in which its user ended the call
 }
 
 // frame is a handler that is held by an instance.
@@ -131,7 +132,9 @@ func (s *state) file() {
 			continue
 		}
 		for _, before := range s.tried {
-			delete(before, q.key)
+			if _, had := before[q.key]; had {
+				before[q.key] = *q.answer
+			}
 		}
 	}
 	s.pending = nil

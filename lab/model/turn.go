@@ -23,13 +23,18 @@ type turn struct {
 	seen    sees        // if it was cut off
 }
 
-// fingerprint is the meaning of the answers of a round so far, and why they end the call.
+// fingerprint is the meaning of the answers of a round so far, or why the call ends without any.
 func (s *state) fingerprint(end string) string {
 	words := []string{"answers"}
 	for _, q := range s.pending {
 		word := fmt.Sprintf("%s=%q", q.key, q.message)
-		if q.answer != nil {
+		switch {
+		case q.answer != nil:
 			word += fmt.Sprintf(" %s/%t", q.answer.read, q.answer.lacking)
+			end = ""
+		case q.ended != "":
+			word += " " + string(q.ended)
+			end = ""
 		}
 		words = append(words, word)
 	}
@@ -76,7 +81,7 @@ func (w *world) takeTurn(p *prediction, s *state, answered bool) {
 		}
 		p.stop(stopUnknown)
 		t.seen.silent(w.instance(s))
-		if s.tool.style != native && t.cuts < mostCuts { // it was taken over, for its undo
+		if t.cuts < mostCuts { // it was taken over, for its undo
 			t.given, t.branch, t.cut, t.outcome = given, s.branch, false, p
 		}
 		w.over(p, s)

@@ -96,6 +96,7 @@ type Keeper struct {
 	lookAfter func(ctx context.Context, outcome []byte) (done bool) // set before looks
 	mu        sync.Mutex
 	looks     *time.Timer // for outcomes that are due; nil where no handler needs that
+	looking   sync.WaitGroup
 	life      context.Context
 	stop      context.CancelFunc
 }
@@ -229,8 +230,20 @@ func (k *Keeper) lookLater(others int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.life.Err() == nil {
-		k.looks = time.AfterFunc(k.o.LookEvery, func() { k.lookLater(k.look(others)) })
+		k.looks = time.AfterFunc(k.o.LookEvery, func() { k.lookNow(others) })
 	}
+}
+
+func (k *Keeper) lookNow(others int) {
+	k.mu.Lock()
+	if k.life.Err() != nil {
+		k.mu.Unlock()
+		return
+	}
+	k.looking.Add(1)
+	k.mu.Unlock()
+	defer k.looking.Done()
+	k.lookLater(k.look(others))
 }
 
 func (k *Keeper) look(more int) (others int) {
@@ -268,6 +281,7 @@ func (k *Keeper) Close(until time.Time) error {
 			err = fmt.Errorf("mrtr: Close: %d rounds still running 10s after cancellation", n)
 		}
 	}
+	k.looking.Wait()
 	k.turns.Close()
 	return err
 }

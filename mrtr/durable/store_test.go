@@ -74,6 +74,18 @@ func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revisi
 	return s.Memory.Update(ctx, key, at, value, ttl)
 }
 
+// Schedule is a create or an update that says when it is due.
+func (s *hookedStore) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	name := "update"
+	if at == 0 {
+		name = "create"
+	}
+	if err := s.meet(operation{ctx, name, key, value}); err != nil {
+		return 0, err
+	}
+	return s.Memory.Schedule(ctx, key, at, value, ttl, due)
+}
+
 func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
 	if err := s.meet(operation{ctx, "get", key, nil}); err != nil {
 		return nil, 0, err

@@ -35,7 +35,7 @@ func (k *Keeper) claimOf(t keep.Turn) (_ claim.Turn, doubtful bool) {
 	key, doubtful := k.key(t, t.Name)
 	turn := claim.Turn{
 		Key: key, Fingerprint: t.Fingerprint, Expires: t.Expires, Noted: t.Noted, Since: t.Since, Goes: t.Handler,
-		Branch: t.Branch, Shared: t.Shared, Late: t.Late,
+		Branch: t.Branch, Shared: t.Shared, Late: t.Late, Due: t.Due.At, Lives: t.Due.Until, Asked: t.Asked,
 	}
 	if t.First != nil {
 		turn.Call, turn.Aside = t.First.Call, t.First.Aside
@@ -47,7 +47,7 @@ func (k *Keeper) claimOf(t keep.Turn) (_ claim.Turn, doubtful bool) {
 // has done so far is nothing then, and it runs again from its top if it has to go on with what the
 // other one has done.
 func (n *notes) play(run func(ctx context.Context, n keep.Notes) keep.Outcome) (o keep.Outcome, err error) {
-	if n.t.First == nil || n.t.First.Keyed {
+	if n.t.First == nil || n.t.First.Keyed || n.t.Late {
 		if !n.take(n.w) {
 			return n.met, n.metErr
 		}
@@ -74,7 +74,7 @@ func (n *notes) play(run func(ctx context.Context, n keep.Notes) keep.Outcome) (
 // take claims the turn. If another request has it, what becomes of this one is met.
 func (n *notes) take(ctx context.Context) (held bool) {
 	n.turn.Over = nil
-	if n.t.First != nil && !n.t.First.Keyed {
+	if n.t.First != nil && !n.t.First.Keyed && !n.t.Late {
 		n.turn.Over = n.isOver
 	}
 	a, err := n.claim(ctx)
@@ -187,7 +187,7 @@ func (n *notes) extend(o keep.Outcome) {
 
 // recall answers a request with the outcome of the turn that another one ran.
 func (n *notes) recall(a claim.Answer) (keep.Outcome, error) {
-	if n.t.First != nil && !a.Unknown {
+	if n.t.First != nil && !a.Unknown && !n.t.Late {
 		return n.join(a)
 	}
 	kind, o := Repeated, keep.Outcome{}

@@ -23,6 +23,10 @@ type Turn struct {
 	Shared      bool   // its questions had gone out when the branch began
 	Late        bool   // no state opens any more that asks for it, so that it ends its call
 	First       *First // of a turn with which its call begins; nil for any other
+	// Due is when somebody has to look after the turn, if it has effects and came to no end; zero
+	// for never. Overdue gets Asked then, in place of an outcome.
+	Due   Due
+	Asked []byte
 }
 
 // First is what a Keeper has to know of a turn with which a call begins. All first requests that

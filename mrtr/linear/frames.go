@@ -39,17 +39,20 @@ type frames struct {
 
 	drains           bool // nothing new is held
 	first            int  // runs that will need a frame and have none yet
+	undoing          int  // calls that ended with their runs, whose effects are being undone
 	noFrames, noRuns keep.Emptiness
 }
 
 // place is the place of a run in the table.
 type place struct {
-	token   string // "" while it runs
-	placed  bool
-	isTask  bool          // its call is a task
-	weight  int           // when it was last parked
-	expires time.Duration // on the table's clock
-	links   [3]link       // one for each list that a run can be in at once
+	token    string // "" while it runs
+	placed   bool
+	isTask   bool // its call is a task
+	endsCall bool // its call ends with it
+	hasLeft  bool
+	weight   int           // when it was last parked
+	expires  time.Duration // on the table's clock
+	links    [3]link       // one for each list that a run can be in at once
 }
 
 type framesKey struct{}
@@ -209,6 +212,9 @@ func (t *frames) leave(r *run) {
 	} else {
 		t.countFirst(r, -1)
 	}
+	if r.hasLeft = true; r.endsCall {
+		t.undoing++
+	}
 	t.note()
 }
 
@@ -323,8 +329,24 @@ func (t *frames) revoke(r *run) {
 	}
 }
 
-// runs counts the runs that have not left. The caller holds t.mu.
-func (t *frames) runs() int { return t.running.places + t.parked.places }
+// runs counts the runs that have not left, or whose effects are being undone. The caller holds t.mu.
+func (t *frames) runs() int { return t.running.places + t.parked.places + t.undoing }
+
+// endCallWith counts the undoing of a call's effects from when its run has left.
+func (t *frames) endCallWith(r *run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.endsCall = true; r.hasLeft {
+		t.undoing++
+	}
+}
+
+func (t *frames) undone() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.undoing--
+	t.note()
+}
 
 // hasNoFrames reports whether no run is held, or will have to be. The caller holds t.mu.
 func (t *frames) hasNoFrames() bool { return t.all.places == 0 && t.first == 0 }

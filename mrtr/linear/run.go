@@ -173,19 +173,20 @@ func (r *run) letGo(reason string, cause error, goesOn bool) {
 	}
 	r.own.Tell(e)
 	r.leaveAlone(true)
-	r.end(cause)
 	if r.how.replays {
+		r.end(cause)
 		return
 	}
+	r.table.endCallWith(r)
+	r.end(cause)
 	go func() {
-		if r.started {
-			for t := range r.handovers {
-				if t.ended() {
-					break
-				}
+		for t := range r.handovers {
+			if t.ended() {
+				break
 			}
 		}
 		r.own.Abandon(cause)
+		r.table.undone()
 	}()
 }
 

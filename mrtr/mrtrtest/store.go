@@ -46,6 +46,20 @@ func (s worldStore) Update(ctx context.Context, key store.Key, at store.Revision
 	return s.Memory.Update(ctx, key, at, value, ttl)
 }
 
+func (s worldStore) Schedule(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration, due time.Time) (store.Revision, error) {
+	if err := s.alive(); err != nil {
+		return 0, err
+	}
+	return s.Memory.Schedule(ctx, key, at, value, ttl, due)
+}
+
+func (s worldStore) Due(ctx context.Context, before time.Time, n int) ([]store.Key, error) {
+	if err := s.alive(); err != nil {
+		return nil, err
+	}
+	return s.Memory.Due(ctx, before, n)
+}
+
 func (s worldStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
 	if err := s.alive(); err != nil {
 		return nil, 0, err

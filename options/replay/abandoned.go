@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/mrtr"
 )
 
 // expires waits until no state opens any more, and abandons until every call that nobody went on with
@@ -84,6 +86,23 @@ var Abandoned = map[string]Contract{
 		inn.places[0].dead.Store(true)
 		inn.abandons()
 	}, Did: "1/0/0", Undone: "1/0", Apart: true},
+	"an instance dies in the first turn": {Play: func(inn *Inn) {
+		ann(inn).dies("draft", func(g *Guest) { g.Begin() })
+		inn.abandons()
+	}, Did: "1/0/0", Undone: "1/0", Apart: true},
+	"an instance dies in the first turn, and its user comes back": {Play: func(inn *Inn) {
+		g := ann(inn)
+		g.dies("draft", func(g *Guest) { g.Begin() })
+		inn.ended(g.Begin().Err, mrtr.OutcomeUnknown)
+		g.Books(g.Plays(yes...))
+		inn.abandons()
+	}, Did: "2/1/1", Undone: "1/0", Apart: true},
+	"an instance dies in the first effect that can be undone": {Play: func(inn *Inn) {
+		g := ann(inn)
+		asked := g.Begin()
+		g.dies("hold", func(g *Guest) { g.Answer(asked, "double") })
+		inn.abandons()
+	}, Did: "1/1/0", Undone: "0/1", Stays: "draft", Apart: true},
 	"an instance dies in the turn that was answered": {Play: func(inn *Inn) {
 		g := ann(inn)
 		asked := g.Begin()

@@ -18,6 +18,7 @@ type Contract struct {
 	Play    func(inn *Inn)
 	Did     string // how often each effect happened in the end: see [Inn.Did]
 	Undone  string // and was undone, if it can be: see [Inn.Undone]
+	Stays   string // an effect that cannot, though the others can
 	// Waits says that hours pass, which takes a bubble of testing/synctest. Idle says that the user
 	// takes them, which is longer than a coroutine is held.
 	Waits, Idle bool
@@ -28,8 +29,10 @@ type Contract struct {
 // Hold plays a contract at an inn of its own, with an instance for each store.
 func (c *Contract) Hold(t testing.TB, style string, stores []store.Store, pace Pace) {
 	inn := open(t, style, stores, pace, c.Options, func(inn *Inn) (all []mrtr.Undoing) {
-		if c.Undone != "" {
-			all = append(all, inn.undoes("draft"), inn.undoes("hold"))
+		for _, effect := range []string{"draft", "hold"} {
+			if c.Undone != "" && effect != c.Stays {
+				all = append(all, inn.undoes(effect))
+			}
 		}
 		return all
 	})

@@ -58,7 +58,7 @@ func (t *Table) makesWay(ctx context.Context, h *Held, r *record) (over bool, _ 
 // putAside writes the record again, under a name of its call's own.
 func (t *Table) putAside(ctx context.Context, first Turn, r *record) error {
 	key := store.Key{Epoch: first.Key.Epoch, Name: first.Aside(r.call)}
-	h := &Held{table: t, turn: Turn{Key: key, Expires: r.lives}, record: *r}
+	h := &Held{table: t, turn: Turn{Key: key}, record: *r}
 	err := h.create(ctx)
 	if errors.Is(err, store.ErrExists) { // by one who did not come to the second write
 		_, h.at, err = t.look(ctx, key)
@@ -69,7 +69,7 @@ func (t *Table) putAside(ctx context.Context, first Turn, r *record) error {
 	return err
 }
 
-// Overdue are up to n turns of which the record is due, with their results.
+// Overdue are up to n turns of which the record is due, with their results, or what was asked.
 func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
 	if t.Scheduler == nil {
 		return nil, nil
@@ -78,9 +78,15 @@ func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
 	defer cancel()
 	keys, err := t.Scheduler.Due(asking, time.Now(), n)
 	for _, key := range keys {
-		if r, at, err := t.look(ctx, key); err == nil && r.status == done {
-			due = append(due, Overdue{key, r.result, r, at})
+		r, at, failed := t.look(ctx, key)
+		if failed != nil {
+			continue
 		}
+		found := Overdue{key, r.result, r, at}
+		if r.status != done {
+			found.Result = r.asked
+		}
+		due = append(due, found)
 	}
 	return due, err
 }

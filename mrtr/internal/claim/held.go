@@ -23,6 +23,8 @@ type Held struct {
 	unsure bool           // a later write may have been done, or may yet be
 	fenced bool           // another request holds the turn
 	ended  bool
+	due    time.Time // when the call of a turn that is done has to be looked after; zero for never
+	lives  time.Time // until then, where it is due
 	beat   *time.Timer
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.
@@ -68,7 +70,8 @@ func (h *Held) Note(ctx context.Context, effects json.RawMessage) error {
 	if h.ended { // by its round: a goroutine that outlives it may not begin anything
 		return ErrFenced
 	}
-	h.record.effects, h.record.notes = effects, true
+	h.has(effects)
+	h.record.notes = true
 	defer h.beat.Reset(h.record.lease / 3)
 	for range maxNotes {
 		began := time.Now()
@@ -99,9 +102,17 @@ func (h *Held) Ended(effects json.RawMessage) bool {
 	if h.ended {
 		return !h.fenced
 	}
-	h.record.effects = effects
+	h.has(effects)
 	h.beat.Reset(h.record.lease / soon)
 	return !h.fenced
+}
+
+// has sets the effects of the turn. With them it is due before its end. The caller holds h.mu.
+func (h *Held) has(effects json.RawMessage) {
+	h.record.effects, h.record.due, h.record.asked = effects, time.Time{}, nil
+	if len(effects) > 0 {
+		h.record.due, h.record.lives, h.record.asked = h.turn.Due, h.atLeast(h.turn.Lives), h.turn.Asked
+	}
 }
 
 // maxNotes bounds how often a note is made that came too late each time.
@@ -114,10 +125,15 @@ var errTooSlow = errors.New("the store took longer for a write than half of the 
 func (h *Held) Due(at, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until.After(h.turn.Expires) {
-		h.turn.Expires = until
+	h.due, h.lives = at, h.atLeast(until)
+}
+
+// atLeast is until when a record lives that has to live until a time, and until its turn expires.
+func (h *Held) atLeast(until time.Time) time.Time {
+	if h.turn.Expires.After(until) {
+		return h.turn.Expires
 	}
-	h.record.due, h.record.lives = at, h.turn.Expires
+	return until
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
@@ -130,7 +146,8 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		return ErrFenced
 	}
 	h.end()
-	h.record.status, h.record.effects = done, nil
+	h.record.status, h.record.effects, h.record.asked = done, nil, nil
+	h.record.due, h.record.lives = h.due, h.lives
 	h.keep(result)
 	err := h.write(ctx)
 	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
@@ -160,7 +177,7 @@ func (h *Held) LetGo(ctx context.Context, effects json.RawMessage) {
 		return
 	}
 	h.end()
-	h.record.effects = effects
+	h.has(effects)
 	h.record = h.record.freed()
 	if err := h.write(ctx); err != nil && !store.IsVerdict(err) && !h.fenced {
 		h.persist()
@@ -183,7 +200,7 @@ func (h *Held) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if scheduler := h.table.Scheduler; scheduler != nil && h.record.status == done && !h.record.due.IsZero() {
+	if scheduler := h.table.Scheduler; scheduler != nil && !h.record.due.IsZero() {
 		h.at, err = scheduler.Schedule(ctx, h.turn.Key, 0, value, ttl, h.record.due)
 	} else {
 		h.at, err = h.table.Store.Create(ctx, h.turn.Key, value, ttl)
@@ -199,7 +216,7 @@ func (h *Held) update(ctx context.Context) error {
 		return err
 	}
 	var at store.Revision
-	if scheduler := h.table.Scheduler; scheduler != nil && h.record.status == done && !h.record.due.IsZero() {
+	if scheduler := h.table.Scheduler; scheduler != nil && !h.record.due.IsZero() {
 		at, err = scheduler.Schedule(ctx, h.turn.Key, h.at, value, ttl, h.record.due)
 	} else {
 		at, err = h.table.Store.Update(ctx, h.turn.Key, h.at, value, ttl)
@@ -223,7 +240,8 @@ func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again
 		begun := len(own.effects) > 0 || own.status == done
 		switch {
 		case len(r.effects) > 0: // the outcome was made without them
-			h.record.effects, h.record.call = r.effects, cmp.Or(r.call, own.call) // which they are under
+			h.has(r.effects)
+			h.record.call = cmp.Or(r.call, own.call) // which they are under
 			h.record.status, h.record.result, h.ended = running, nil, false
 		case !begun:
 			h.record.call = cmp.Or(r.call, own.call)
@@ -313,7 +331,11 @@ func (h *Held) sealed() ([]byte, time.Duration, error) {
 		h.encoded = h.buffer[:0]
 	}
 	h.encoded = h.record.appendTo(slices.Grow(h.encoded[:0], len(h.record.result)+len(h.record.effects)))
-	ttl := min(max(h.turn.Expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
+	expires := h.turn.Expires
+	if !h.record.due.IsZero() {
+		expires = h.record.lives
+	}
+	ttl := min(max(expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
 	value, err := h.table.seal(h.turn.Key, h.encoded)
 	return value, ttl, err
 }

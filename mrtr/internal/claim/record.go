@@ -43,6 +43,7 @@ type record struct {
 	call        string          // of a first turn: the id that its effects are under
 	due         time.Time       // for Table.Overdue; zero for a turn that nobody has to look after
 	lives       time.Time       // until then, where it is due
+	asked       json.RawMessage // of a turn that is due before its end, in place of a result
 }
 
 func (r *record) appendTo(b []byte) []byte {
@@ -64,6 +65,7 @@ func (r *record) appendTo(b []byte) []byte {
 	if !r.due.IsZero() {
 		w.Number("due", int(r.due.UnixMilli()))
 		w.Number("lives", int(r.lives.UnixMilli()))
+		w.Raw("asked", r.asked)
 	}
 	return w.End()
 }
@@ -84,7 +86,7 @@ func readRecord(b []byte) (r record, _ error) {
 	r.result = in.Raw("result")
 	r.branch, r.call = in.Text("branch"), in.Text("call")
 	if due := in.Number("due"); due != 0 {
-		r.due, r.lives = time.UnixMilli(int64(due)), time.UnixMilli(int64(in.Number("lives")))
+		r.due, r.lives, r.asked = time.UnixMilli(int64(due)), time.UnixMilli(int64(in.Number("lives"))), in.Raw("asked")
 	}
 	if format != recordFormat || !in.End() {
 		return record{}, errOtherRelease

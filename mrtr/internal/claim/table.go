@@ -116,6 +116,10 @@ type Turn struct {
 	// Late tells that no user can ask for the turn any more. If its holder is dead the turn is this
 	// request's, with any answers that it was claimed with. It does not wait for a living one.
 	Late bool
+	// Due is when somebody has to look after the turn, if it has effects and did not end, and Lives
+	// until when its record lives then. Overdue has Asked in place of a result.
+	Due, Lives time.Time
+	Asked      json.RawMessage
 
 	// A first turn names the Call that it begins. It may be claimed when it is under way, with
 	// Effects, or when it has come to its Result. The record of an equal call binds nobody when
@@ -205,8 +209,9 @@ func (t *Table) newHeld(turn Turn) *Held {
 	h := &Held{table: t, turn: turn}
 	h.record = record{
 		status: running, fingerprint: turn.Fingerprint, holder: t.newHolder(), lease: t.Lease, notes: turn.Noted, since: turn.Since,
-		branch: turn.Branch, call: turn.Call, effects: turn.Effects,
+		branch: turn.Branch, call: turn.Call,
 	}
+	h.has(turn.Effects)
 	if turn.Result != nil {
 		h.record.status, h.record.result, h.ended = done, turn.Result, true
 	}

@@ -228,8 +228,9 @@ export class Play {
 	}
 
 	lost() {
+		const told = this.stage.lost; // each attempt to connect ends here
 		this.stage.lost = true;
-		if (this.adrift) this.stage.caption = words.adrift;
+		if (this.adrift && !told) this.stage.caption = words.adrift;
 	}
 
 	back(kept) {
