@@ -45,12 +45,12 @@ const (
 )
 
 var loads = []load{
-	{name: "two rounds", tool: "weather", servers: []string{"ours", "ours over WebSocket", "mcp-go", "mcp-go, validating", "go-sdk", "TypeScript", "floor"}},
+	{name: "two rounds", tool: "weather", servers: []string{"ours", "served", "served, observed", "served, observed, stored", "ours over WebSocket", "mcp-go", "mcp-go, validating", "go-sdk", "TypeScript", "floor"}},
 	{name: "two rounds, 100 clients", tool: "weather", clients: 100, servers: []string{"ours", "mcp-go"}},
 	{name: "two rounds, one user who thinks", tool: "weather", think: 1200 * time.Millisecond, servers: []string{"ours", "mcp-go"}},
 	{name: "two rounds, 10 KB of arguments", tool: "weather", arguments: `{"location":"Lisbon","notes":"` + strings.Repeat("note ", 2000) + `"}`, servers: []string{"ours", "mcp-go"}},
 	{name: "two rounds over stdio", tool: "weather", servers: []string{"ours over stdio", "mcp-go over stdio"}},
-	{name: "two rounds, legacy", tool: "weather", legacy: true, servers: []string{"ours", "ours on go-sdk"}},
+	{name: "two rounds, legacy", tool: "weather", legacy: true, servers: []string{"ours", "served", "ours on go-sdk"}},
 	{name: "one round", tool: "sky", servers: []string{"ours", "mcp-go"}},
 	{name: "list of 2 tools", servers: []string{"ours", "mcp-go"}},
 	{name: "list of 100 tools", tools: 100, servers: []string{"ours", "mcp-go"}},
@@ -72,6 +72,9 @@ func TestMain(m *testing.M) {
 func (j job) serve() error {
 	if name, ok := strings.CutSuffix(j.Server, " over stdio"); ok {
 		return stdioServers[name](j.Tools)
+	}
+	if layers, ok := strings.CutPrefix(j.Server, "served"); ok {
+		return served(layers, j.Tools)
 	}
 	handler, err := httpServers[j.Server](j.Tools)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -19,8 +21,15 @@ import (
 	foreign "github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/otelmrtr"
+	"github.com/mrtr-go/sdk/serve"
+	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/stdio"
 	"github.com/mrtr-go/sdk/transport/wstransport"
@@ -40,14 +49,14 @@ var (
 	stdioServers = map[string]func(tools int) error{"ours": ourStdio, "mcp-go": mcpGoStdio}
 )
 
-func ourServer(tools int) (*mcp.Server, error) {
-	rt, err := mrtr.New(nil)
+func ourServer(tools int, opts *mrtr.Options) (*mcp.Server, *mrtr.Runtime, error) {
+	rt, err := mrtr.New(opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
 	addTools(server, rt, tools)
-	return server, nil
+	return server, rt, nil
 }
 
 // addTools adds ours.
@@ -75,8 +84,46 @@ func addTools(server *mcp.Server, rt *mrtr.Runtime, tools int) {
 	}
 }
 
+// served is ours as operators run it: a boundary in front, whose log goes to a file. Observed, it
+// has metrics, spans that nobody exports, and a line of the log for each round; stored, it
+// remembers its rounds in memory.
+func served(layers string, tools int) error {
+	file, err := os.CreateTemp("", "bench")
+	if err == nil {
+		err = os.Remove(file.Name()) // it goes with the process
+	}
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewJSONHandler(file, nil))
+	var opts mrtr.Options
+	if strings.Contains(layers, "observed") {
+		observer, err := otelmrtr.New(&otelmrtr.Options{
+			MeterProvider:  metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())),
+			TracerProvider: trace.NewTracerProvider(), Next: observe.Log(logger),
+		})
+		if err != nil {
+			return err
+		}
+		opts.Listener = observe.With(observer)
+	}
+	if strings.Contains(layers, "stored") {
+		opts.Durable = durable.In(store.NewMemory(nil), nil)
+	}
+	server, rt, err := ourServer(tools, &opts)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		defer stop()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}()
+	return serve.HTTP(ctx, "127.0.0.1:0", server, &serve.Options{Runtime: rt, Logger: logger, Listening: func(at net.Addr) { fmt.Println(at) }})
+}
+
 func ourHTTP(tools int) (http.Handler, error) {
-	server, err := ourServer(tools)
+	server, _, err := ourServer(tools, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +132,12 @@ func ourHTTP(tools int) (http.Handler, error) {
 
 // oursOnGoSDK serves legacy clients with the same handlers behind go-sdk's own front.
 func oursOnGoSDK(tools int) (http.Handler, error) {
-	server, err := ourServer(tools)
+	server, _, err := ourServer(tools, nil)
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil), err
 }
 
 func ourWebSocket(tools int) (http.Handler, error) {
-	server, err := ourServer(tools)
+	server, _, err := ourServer(tools, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +145,7 @@ func ourWebSocket(tools int) (http.Handler, error) {
 }
 
 func ourStdio(tools int) error {
-	server, err := ourServer(tools)
+	server, _, err := ourServer(tools, nil)
 	if err != nil {
 		return err
 	}
