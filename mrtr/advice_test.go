@@ -45,10 +45,10 @@ func TestAdviceIsWrittenInOnePlace(t *testing.T) {
 				if !ok || sentence.Kind != token.STRING || !advises.MatchString(sentence.Value) {
 					return true
 				}
-				if name == "advice.go" {
+				if name == "errors.go" {
 					found++
 				}
-				require.Contains(t, []string{"advice.go", "../sse/rounds.go"}, name, sentence.Value)
+				require.Contains(t, []string{"errors.go", "../sse/rounds.go"}, name, sentence.Value)
 				return true
 			})
 		}

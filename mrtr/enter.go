@@ -3,9 +3,11 @@ package mrtr
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr/keep"
+	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
 // A handler is entered on a goroutine of its own, whose guard tells how it returned.
@@ -108,4 +110,152 @@ func (r *round) complete(value any) (o keep.Outcome) {
 		r.target.keep(&o)
 	}
 	return o
+}
+
+// maxQuestions bounds the questions of one round.
+const maxQuestions = 16
+
+// take makes the handler's questions pending. Those that this client cannot be asked are
+// settled at once. It reports whether all are.
+func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
+	var few [fewQuestions]*spec
+	specs, err := specsOf(few[:0], need.questions)
+	switch {
+	case err != nil:
+		return false, err
+	case len(specs) == 0:
+		return false, misuse("an incomplete result that asks nothing")
+	case len(specs) > maxQuestions:
+		return false, limitExceeded(maxQuestions, "questions in one round")
+	}
+	if err := r.mayAsk(p, specs); err != nil {
+		return false, err
+	}
+	r.st.pending = make([]pending, len(specs))
+	settled = true
+	for i, s := range specs {
+		q := &r.st.pending[i]
+		q.spec = s
+		if d := s.patience(); d > 0 {
+			q.lapses = time.Now().Add(d).UnixMilli()
+		}
+		if q.reworded, err = r.reword(s); err != nil {
+			return false, err
+		}
+		if q.answer = r.known.take(s); q.settled() {
+			continue
+		}
+		standIn, err := r.gate(s)
+		switch {
+		case err != nil:
+			r.report(s, listen.HowNotAsked)
+			return false, err
+		case standIn != nil:
+			r.report(s, howStandIn(standIn))
+		}
+		q.answer = standIn
+		settled = settled && q.settled()
+	}
+	if !settled {
+		return false, nil
+	}
+	return true, r.file()
+}
+
+// mayAsk returns an error for questions that must not be asked now: two in other words under
+// one key, or questions that were just answered, if the handler read none of the answers. Its
+// guards then look under other keys, and would ask until the call has too many rounds.
+func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
+	p.locked(func(l *ledger) {
+		ignored := ""
+		for _, s := range specs {
+			e := l.st.done.answer(s.key)
+			switch {
+			case e == nil || l.freshOf(s.key) == nil || !e.answers(s):
+			case p.hasRead(s.key):
+				ignored = ""
+				return
+			case ignored == "":
+				ignored = s.key
+			}
+		}
+		if ignored != "" {
+			err = misuse("question %q was just answered and is asked again, but the handler did not read its answer: does it read another key?", ignored)
+		}
+	})
+	for _, s := range specs {
+		if err != nil {
+			break
+		}
+		p.locked(func(*ledger) { err = p.mean(s) })
+	}
+	return err
+}
+
+// reword counts how many times in a row a question was worded anew, right after its answer. To
+// go on with that would ask for ever. Where an effect stands on the answer the call ends.
+func (r *round) reword(s *spec) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.st.done.answer(s.key)
+	if e == nil || e.answers(s) {
+		return 0, nil
+	}
+	if r.st.done.standsOn(s.key) {
+		return 0, r.diverged("question %q is not worded as it was", s.key)
+	}
+	last := r.freshOf(s.key)
+	switch {
+	case last == nil || r.st.isDeployed(r.target.version):
+		return 0, nil
+	case e.reworded > 0:
+		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)
+	}
+	return e.reworded + 1, nil
+}
+
+// misworded returns an error for a question that is worded anew though an effect stands on its
+// answer: which says more than that the effect is not met.
+func (r *round) misworded(need *IncompleteResult) (err error) {
+	if need == nil {
+		return nil
+	}
+	for _, q := range need.questions {
+		if q == nil || q.asking() == nil || err != nil {
+			continue
+		}
+		_, err = r.reword(q.asking())
+	}
+	return err
+}
+
+// askAgain opens the questions of this round again, because the handler could not read an
+// answer. Nobody reads that answer before another has replaced it.
+func (r *round) askAgain() (keep.Outcome, error) {
+	r.mu.Lock()
+	r.st.pending, r.fresh = r.fresh, nil
+	var refused []string
+	var err error
+	for i := range r.st.pending {
+		p := &r.st.pending[i]
+		if p.refusedBy == "" {
+			continue
+		}
+		refused = append(refused, p.key)
+		if e := p.again(p.refusedBy); e != nil && err == nil {
+			err = e
+		}
+		p.refusedBy = ""
+	}
+	r.refused = false
+	r.mu.Unlock()
+	r.locked(func() {
+		for _, key := range refused {
+			r.hear(listen.Entry{Kind: listen.Refused, Key: key, Reason: "its type refuses it"})
+		}
+	})
+	if err != nil {
+		return keep.Outcome{}, err
+	}
+	return r.suspend(true)
 }

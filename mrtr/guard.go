@@ -35,11 +35,6 @@ func guarded(f func() error, end func(error)) {
 	returned = true
 }
 
-// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
-func (p *Pass) Ended(returned bool, panicked any, err error) error {
-	return ended(returned, panicked, err)
-}
-
 // ended is how code came to its end.
 func ended(returned bool, panicked any, err error) error {
 	switch {

@@ -46,6 +46,12 @@ type ledger struct {
 	room      [1]runningEffect
 }
 
+// sent are the questions that go out with a token.
+type sent struct {
+	token string
+	asks  []pending
+}
+
 // runningEffect is an effect whose function has not returned.
 type runningEffect struct {
 	key   string

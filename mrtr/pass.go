@@ -356,3 +356,8 @@ func (p *Pass) Mean(q AnyQuestion) (err error) {
 	}
 	return err
 }
+
+// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
+func (p *Pass) Ended(returned bool, panicked any, err error) error {
+	return ended(returned, panicked, err)
+}

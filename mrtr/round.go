@@ -15,8 +15,8 @@ import (
 //	open    the state, or begin a call                      seal.go
 //	judge   the answers by the questions that were sent     judge.go
 //	keep    the round, or get its outcome: with a Keeper    this file, and package durable
-//	enter   the handler, once all answers are there         this file, and the styles
-//	ask     the questions that the handler returned         ask.go
+//	enter   the handler, once all answers are there         enter.go, and the styles
+//	ask     the questions that the handler returned         enter.go
 //	seal    the state that goes out with them               seal.go
 type round struct {
 	ledger

@@ -246,12 +246,6 @@ func (r *round) requests(token string) (mcp.InputRequestMap, error) {
 	return r.requestsFor(r.sent.asks)
 }
 
-// sent are the questions that go out with a token.
-type sent struct {
-	token string
-	asks  []pending
-}
-
 // send notes the questions that go out, and tells a task of their deadlines.
 func (r *round) send(token string, asks []pending) {
 	r.sent = sent{token, asks}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"maps"
 	"reflect"
 	"time"
@@ -255,4 +257,16 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 func (r *round) turnedAway(ctx context.Context) {
 	r.life = ctx
 	r.refusedWith(ctx, r.reject(listen.RefusedRound, string(ShuttingDown), nil, callerror.ShuttingDown()))
+}
+
+// forClient is the error of a call as its client gets it.
+func (r *round) forClient(err error) error {
+	var misused *UsageError
+	if !errors.As(err, &misused) {
+		return err
+	}
+	if r.target.rt.listener == nil { // nobody else would know
+		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
+	}
+	return hideFault(err)
 }
