@@ -149,7 +149,7 @@ func TestWithdrawnCodes(t *testing.T) {
 		var got *jsonrpc.Error
 		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
 		require.ErrorAs(t, err, &got)
-		require.EqualValues(t, jsonrpc.CodeInvalidParams, got.Code)
+		require.Equal(t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: raised.Message, Data: raised.Data}, got)
 		_, err = asker(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
 		require.ErrorAs(t, err, &got)
 		require.Equal(t, raised, got)
