@@ -34,3 +34,6 @@ func Failures(err error) (first, replayed error) {
 	}
 	return meet(f), meet(again)
 }
+
+// CountRegistrations counts the names and addresses that a runtime remembers.
+func CountRegistrations(rt *Runtime) int { return len(rt.registrations.served) }

@@ -23,6 +23,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 func TestOptionsAreCheckedWhenTheRuntimeIsMade(t *testing.T) {
 	for explanation, opts := range map[string]*mrtr.Options{
 		"a policy that is none":    {Legacy: 99},

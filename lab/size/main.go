@@ -29,39 +29,39 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 875, 460},
+	{"options", 860, 460},
 	{"options/contract", 860, 720},
-	{"options/replay", 770, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 16_545, 15_870},
-	{"mrtr/internal/kit", 855, 0}, // of the engine's tests
-	sized("mrtr/mrtrtest", 1500),
+	{"options/replay", 790, 0}, // the table of contracts that tests of the engine and of stores read
+	{"mrtr", 16_710, 15_950},
+	{"mrtr/internal/kit", 870, 0}, // of the engine's tests
+	sized("mrtr/mrtrtest", 1510),
 	sized("statecodec", 1605),
 	{"sse", 960, 810},
 	sized("store", 2850),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
-	{"otelmrtr", 665, 585},
-	{"tasks", 2485, 3490},
+	{"otelmrtr", 680, 600},
+	{"tasks", 2485, 3825},
 	{"serve", 515, 735},
-	{"relay", 250, 370},
-	{"transport", 6885, 5335},
-	{"boundary", 4580, 4600},
+	{"relay", 255, 370},
+	{"transport", 6915, 5350},
+	{"boundary", 4500, 3745},
 	{"boundary/gate", 895, 1015},
-	{"boundary/transcript", 450, 296},
+	{"boundary/transcript", 450, 300},
 	sized("cmd/weather-demo", 3780),
-	{"examples", 660, 450},
-	{"internal", 4890, 1725},
-	{"prove", 12_990, 7190},
-	{"lab", 9465, 10_110},
+	{"examples", 665, 450},
+	{"internal", 4930, 1725},
+	{"prove", 12_960, 7175},
+	{"lab", 9605, 10_155},
 	{".", 50, 305}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 77_750
-	tests = 60_545
+	code  = 78_070
+	tests = 60_260
 	files = 987
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 625
+	filesOfRoot = 624
 )
 
 func main() {

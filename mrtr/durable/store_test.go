@@ -17,6 +17,8 @@ import (
 	"github.com/mrtr-go/sdk/store"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 // operation is one of a hookedStore.
 type operation struct {
 	context.Context

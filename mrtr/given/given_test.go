@@ -12,6 +12,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 // givenText is an answer that depends on nothing, and counts how often it is asked for.
 func givenText(key string, asked *atomic.Int32) given.Answer[kit.In, string] {
 	return given.Question(key, func(context.Context, kit.In) (mrtr.Question[string], error) {

@@ -14,6 +14,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/linear"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 // A handler that panics, ends its goroutine or asks where nobody may ask ends its call with an
 // error that says so, and nothing else: the tool's next call works.
 func TestLinearRunSurvivesItsHandler(t *testing.T) {

@@ -22,6 +22,8 @@ import (
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 func TestEventsComeInOrder(t *testing.T) {
 	rt, seen := kit.NewRuntime(t, nil)
 	handler := kit.Guarded(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {

@@ -13,6 +13,8 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 func TestStepsSkip(t *testing.T) {
 	var did kit.Deeds
 	var list kit.Steps

@@ -28,6 +28,8 @@ import (
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
+func TestMain(m *testing.M) { kit.Main(m) }
+
 // inCall runs a function in the handler of a call.
 func inCall(t *testing.T, f func(ctx context.Context, c *mrtr.Call)) {
 	t.Helper()

@@ -1,9 +1,0 @@
-package durable_test
-
-import (
-	"testing"
-
-	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-)
-
-func TestMain(m *testing.M) { kit.Main(m) }
