@@ -105,7 +105,7 @@ type Runtime struct {
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
-	watches       bool         // it can; set by looks
+	watches       atomic.Bool  // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
 	services      services
 	eraseTask     atomic.Pointer[keep.Eraser]

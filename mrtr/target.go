@@ -151,7 +151,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	}
 	rt.audiences.Store(t.audience, nil)
 	if rt.keeper != nil && len(t.undos) > 0 {
-		rt.looks.Do(func() { rt.watches = rt.keeper.Overdue(rt.endOverdue) })
+		rt.looks.Do(func() { rt.watches.Store(rt.keeper.Overdue(rt.endOverdue)) })
 	}
 	return t
 }

@@ -196,7 +196,7 @@ const maxLookedAfter = 64 << 10
 
 // isLookedAfter reports whether somebody looks after the effects of the call, if it is abandoned.
 func (r *round) isLookedAfter() bool {
-	return len(r.target.undos) > 0 && len(r.ex.arguments) <= maxLookedAfter && r.target.rt.watches
+	return len(r.target.undos) > 0 && len(r.ex.arguments) <= maxLookedAfter && r.target.rt.watches.Load()
 }
 
 // lookAfter makes an outcome that asks due, if the call has effects to undo.
