@@ -59,7 +59,7 @@ func (c *Call) OnComplete(fn func(context.Context)) {
 //
 //	place, ok := mrtr.Answer(c, which)
 //	if !ok {
-//		return mrtr.Need(which), nil, nil
+//		return mrtr.Need(which), Out{}, nil
 //	}
 func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 	if q.known != nil {

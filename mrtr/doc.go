@@ -20,5 +20,6 @@
 // guards an effect that must not happen twice, and [Style.OnStop] undoes it.
 //
 // Packages linear, steps and given have other styles, durable keeps calls in a store, and observe
-// logs them. Who writes a listener or a keeper needs listen or keep, and who writes a style, Pass.
+// logs them. Authors of a listener or a keeper need package listen or keep, and authors of a style
+// [Pass].
 package mrtr

@@ -238,7 +238,6 @@ const (
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
 	// its first answer. One that comes later catches up with the call by the same answers. A
-	// caller is known by the principal. Without one, all who are not connected by HTTP, over stdio
-	// or in memory, are one caller: a client that starts again goes on with its calls.
+	// caller is known by the principal; without one, all over stdio and in memory are one caller.
 	SameWaiting
 )

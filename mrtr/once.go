@@ -36,7 +36,7 @@ type EffectOptions[T any] struct {
 }
 
 // Once runs an effect that must not happen twice, and remembers its value under key, as JSON.
-// Asked again, it returns that.
+// Later rounds get that.
 //
 //	booking, err := mrtr.Once(ctx, c, "book", func(ctx context.Context, idem string) (Booking, error) {
 //		return desk.Book(ctx, idem, place)

@@ -107,8 +107,9 @@ func (q Question[T]) Prefill(v T) Question[T] {
 	})
 }
 
-// Within gives the user d to answer. Then the Default stands in; else a [Confirm] is false, an
-// [Optional] nil, and a [Reply] [Unanswered], as any other question ends the call.
+// Within gives the user d to answer. Then the Default stands in. Without one a [Confirm] is false,
+// an [Optional] nil, a [Reply] [Unanswered] and an [ElicitRaw] cancelled; any other question ends
+// the call.
 func (q Question[T]) Within(d time.Duration) Question[T] {
 	return q.change(func(s *spec) error {
 		if d < time.Millisecond {

@@ -30,11 +30,11 @@ type HandlerOptions struct {
 	Needs []AnyQuestion
 	// Name is that of the tool. [Add] knows it.
 	Name string
-	// Audience tells handlers of one name and Runtime apart.
+	// Audience distinguishes handlers that have one name and Runtime.
 	Audience string
 	// StateTTL is how long a user may take to answer.
 	StateTTL time.Duration
-	// Unstored leaves Options.Durable out.
+	// Unstored: Options.Durable does not keep the rounds of this handler.
 	Unstored    bool
 	Same        SamePolicy
 	SameKey     func(ctx context.Context, req mcp.Request) string
@@ -50,7 +50,8 @@ type HandlerOptions struct {
 type Interrupted int
 
 const (
-	// InterruptedInherit is InterruptedUnknown for [Native] and coroutines, else InterruptedAgain.
+	// InterruptedInherit is InterruptedAgain for package steps, Journal and Resumable, else
+	// InterruptedUnknown.
 	InterruptedInherit Interrupted = iota
 	// InterruptedAgain runs the handler again. No effect happens twice; code beside effects does.
 	InterruptedAgain

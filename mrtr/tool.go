@@ -147,7 +147,7 @@ func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, O
 	AddRawTool(s, described, handler)
 }
 
-// AddRawTool is mcp.Server.AddTool, for package mcphttp to serve past go-sdk's layers.
+// AddRawTool is mcp.Server.AddTool, and lets package mcphttp serve the tool past go-sdk's layers.
 func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
 
 // front is a registered handler: the one way from a request to a round, whichever of the three

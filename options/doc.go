@@ -1,6 +1,6 @@
-// Package options is one weather tool in nine styles, a file for each. All of them ask which
-// place is meant if a name fits several, ask for the units, charge the card, and report the
-// weather. No client can tell them apart, and the card is charged once: invariant_test.go at the
+// Package options is one weather tool in nine styles, a file for each, and in resumable.go, which
+// joins two of them. All of them ask which place is meant if a name fits several, ask for the
+// units, charge the card, and report the weather. No client can tell them apart, and the card is charged once: invariant_test.go at the
 // top of the module checks both. Only the code differs:
 //
 //	diff native.go naive.go            the landmine: one line moves up
@@ -13,8 +13,8 @@
 // Start with native.go. Each style answers one of two questions:
 //
 //   - How does an effect happen once, although code runs again? native and given charge below the
-//     last question, where only the last round comes. once, coroutine and journal charge between
-//     the questions, in [mrtr.Once]. steps does too, and needs no wrapper: the engine runs each
+//     last question, where only the last round comes. once, coroutine, journal and resumable
+//     charge between the questions, in [mrtr.Once]. steps does too, and needs no wrapper: the engine runs each
 //     step once.
 //   - How does a legacy client get asked, which cannot call again? sse_shim, version_branch and
 //     two_handlers. They charge where native does.

@@ -11,7 +11,7 @@ import (
 )
 
 // With these two policies a legacy client is never asked: a question with a default
-// takes it, and one without refuses the call. This is for servers whose
+// takes it, and one without ends the call with an error. This is for servers whose
 // legacy clients have nobody to ask, such as scheduled jobs. The policies belong to
 // the runtime, or to one tool by its HandlerOptions.
 func Example_legacyDefaults() {

@@ -4,8 +4,6 @@ package main
 import (
 	"context"
 	"log"
-	"os/signal"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,9 +14,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, "127.0.0.1:8080"); err != nil {
+	if err := run(context.Background(), "127.0.0.1:8080"); err != nil { // until SIGTERM
 		log.Fatal(err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package given builds a handler that is given its answers: it names the questions that it needs,
-// and is entered once, when all of them are answered. Questions that nothing is missing for go out
-// in one round.
+// and is entered once, when all of them are answered. Questions that wait for no other
+// answer go out together, in one round.
 //
 //	place := given.Question("place", func(ctx context.Context, q Query) (mrtr.Question[string], error) {
 //		return whichPlace(q.Location)
@@ -95,7 +95,7 @@ type At[In any] struct {
 	values map[*answer[In]]any
 }
 
-// Of is the answer in a handler of [All] that names it, or that names one which depends on it.
+// Of reads the answer in a handler of [All], which has to name it, or an answer that depends on it.
 func (a Answer[In, T]) Of(at *At[In]) T {
 	v, ok := at.values[a.answer]
 	switch {
@@ -162,8 +162,8 @@ type (
 	Func2[In, A, B, Out any] func(ctx context.Context, c *mrtr.Call, in In, a A, b B) (Out, error)
 )
 
-// Handler names the answer that a handler needs, and enters it once, when that is there. A decline
-// ends the call, unless the question is lenient. The handler's effects happen after the last
+// Handler makes a style of a handler that needs one answer, and enters it once, when that is there. A
+// decline ends the call, unless the question is a Confirm, Optional, Reply or ElicitRaw. The handler's effects happen after the last
 // question.
 func Handler[In, Out, A any](a Answer[In, A], h Func[In, A, Out]) mrtr.Style[In, Out] {
 	return style(h != nil, func(ctx context.Context, at *At[In]) (Out, error) { return h(ctx, at.Call, at.In, a.Of(at)) }, a.answer)

@@ -19,7 +19,9 @@ type Service interface {
 }
 
 // Emptiness tells those who wait that nothing is left. Its owner's lock guards it.
-type Emptiness struct{ reached chan struct{} } // nil where nobody waits
+type Emptiness struct {
+	reached chan struct{} // nil where nobody waits
+}
 
 // Wait returns a channel that is closed when nothing is left.
 func (e *Emptiness) Wait(empty bool) <-chan struct{} {

@@ -10,7 +10,7 @@ var IgnoredAnswer = analyzer("ignoredanswer", `report an error of linear.Ask, or
 linear.Ask and linear.AskAll return an error if nobody was asked. A handler that goes
 on takes a zero value for the answer.
 
-	sure, _ := linear.Ask(ctx, c, mrtr.Confirm("sure", ""))
+	sure, _ := linear.Ask(ctx, c, mrtr.Confirm("sure", "Delete it?"))
 
 mrtr.Answer says whether there is an answer. In the first round there is none:
 
