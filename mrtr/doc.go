@@ -21,5 +21,5 @@
 //
 // Packages linear, steps and given have other styles, durable keeps calls in a store, and observe
 // logs them. Authors of a listener or a keeper need package listen or keep, and authors of a style
-// [Pass].
+// Pass.
 package mrtr

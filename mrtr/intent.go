@@ -237,6 +237,12 @@ func (r *round) takeUpFrom(st state, token string) {
 func (r *round) split() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	old := r.st.id
+	r.splitOff()
+	r.hear(listen.Entry{Kind: listen.Split, Key: old})
+}
+
+func (r *round) splitOff() {
 	old := r.st
 	r.known = &known{}
 	for i := range old.done {
@@ -254,7 +260,6 @@ func (r *round) split() {
 	line := old.lineage()
 	line.seen = 0 // of the other call
 	r.st.line = &line
-	r.hear(listen.Entry{Kind: listen.Split, Key: old.id})
 }
 
 // known are the answers that the user gave before a branch was split off.

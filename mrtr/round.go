@@ -218,12 +218,15 @@ func (r *round) GiveUp(why string) keep.Outcome {
 	r.give(errGivenUp)
 	o := r.cutShort(why)
 	if !o.Free {
-		r.undo(r.life, r.target.undos, o.Err)
+		failed := r.undo(r.life, r.target.undos, o.Err)
 		r.locked(func() {
 			for _, e := range r.running {
 				r.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(e.key)})
 			}
 		})
+		if failed != nil {
+			o = keep.Outcome{Err: failed, Free: true, Left: r.Left()}
+		}
 		o.Err = r.outcome().report(o.Err)
 	}
 	r.endedWith(r.life, o)
@@ -287,7 +290,9 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	free := r.frees(ctx, err)
 	r.leave(false)
 	if !free {
-		r.undo(ctx, r.target.undos, err)
+		if failed := r.undo(ctx, r.target.undos, err); failed != nil { // whoever comes next goes on with it
+			return keep.Outcome{Err: r.outcome().report(failed), Free: true, Left: r.Left()}
+		}
 	}
 	stop := (*stopped)(nil)
 	if errors.As(err, &stop) && !free {
@@ -337,7 +342,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	switch {
 	case r.st.isKept() && !r.keeps && !r.begins:
 		return true // the request ends, and its turn was not taken
-	case !r.keeps, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
+	case !r.keeps, r.intent != nil && r.intent.alone, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
 	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
 		return true
@@ -359,8 +364,14 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	return errors.As(err, &misused) && misused != errExited || errors.As(err, &retry) && retry.ToolErrorRetryable()
 }
 
-// runsAgain reports whether the handler may run again that was cut off.
-func (r *round) runsAgain() bool { return r.intent != nil || r.target.again || r.target.cancel }
+// runsAgain reports whether the handler may run again that was cut off: a first round is, where its
+// request can be repeated.
+func (r *round) runsAgain() bool {
+	if r.intent != nil {
+		return !r.intent.alone
+	}
+	return r.target.again || r.target.cancel
+}
 
 // cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
 // its context. One that wrote down what it does is free for the next request. Of any other nobody

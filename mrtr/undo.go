@@ -77,10 +77,11 @@ func checkUndos(undos []Undoing) error {
 
 // undo undoes the effects of a call that has stopped, the last one first. It waits for an
 // effect that still runs: one that runs on beyond its time stays in doubt. So does one that a
-// forgotten run of the turn may have undone.
-func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
+// forgotten run of the turn may have undone. An error says that the Keeper could not write down that
+// an undo begins: it did not, and is left to whoever comes next.
+func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) error {
 	if len(undos) == 0 {
-		return
+		return nil
 	}
 	l.quiet()
 	for i := len(l.history()) - 1; i >= 0; i-- {
@@ -96,9 +97,12 @@ func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) {
 				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it may have been undone before"})
 			})
 		default:
-			l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why)
+			if err := l.undoOne(context.WithoutCancel(ctx), &e, undos[at], why); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // missesUndo tells the log of an effect that stands because the key of its undo is misspelt. What
@@ -128,12 +132,12 @@ func (l *ledger) runs(key string) bool {
 	return l.isRunning(key)
 }
 
-func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error) {
+func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultWithin)
 	defer cancel()
 	end := entry{kind: listen.Undone, key: e.key, doubt: true}
-	if l.noteBegun(ctx, end) != nil {
-		return
+	if err := l.noteBegun(ctx, end); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why}
@@ -165,6 +169,7 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	if l.notes != nil {
 		l.noteEnded(&entry{kind: listen.Undone, key: e.key})
 	}
+	return nil
 }
 
 // doubtUndoings tells the listener of effects that an earlier run of the turn began to undo and
@@ -182,7 +187,7 @@ func (l *ledger) doubtUndoings(left history) {
 // Abandon undoes the effects of a call that only this held handler could have gone on with.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
-		l.undo(context.Background(), l.target.undos, why)
+		_ = l.undo(context.Background(), l.target.undos, why) // nobody keeps it
 	}
 }
 
@@ -215,6 +220,7 @@ func (r *round) request() json.RawMessage {
 	w.Text("principal", r.principal)
 	w.Text("audience", r.target.audience)
 	w.Text("arguments", string(r.ex.arguments))
+	w.Flag("split", r.known != nil)
 	if in := r.intent; in != nil {
 		w.Text("mark", r.st.mark)
 		w.Text("intent", in.name)
@@ -247,6 +253,9 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	if r.st, err = r.unsealKept(token); err != nil {
 		return nil
 	}
+	if c.Flag("split") {
+		r.splitOff()
+	}
 	return r
 }
 
@@ -267,7 +276,7 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason stri
 	why := &Error{Reason: Abandoned}
 	turn := r.turn(why)
 	turn.Late = true
-	_, err := rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
+	ended, err := rt.keeper.Keep(ctx, turn, func(ctx context.Context, n keep.Notes) keep.Outcome {
 		if own := n.Call(); own != "" {
 			r.st.id = own
 		}
@@ -279,5 +288,5 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason stri
 		return o
 	})
 	wire := (*jsonrpc.Error)(nil)
-	return err == nil || errors.Is(err, keep.ErrSplit) || errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams
+	return err == nil && !ended.Free && !ended.Orphaned || errors.Is(err, keep.ErrSplit) || errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams
 }

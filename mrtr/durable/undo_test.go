@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -148,6 +149,89 @@ func TestAPanicInAKeptRoundFreesItsTurn(t *testing.T) {
 			require.Error(t, tool.Answer(asked, "window").Err)
 			require.EqualError(t, tool.Answer(asked, "window").Err, "no seats")
 			require.EqualError(t, tool.Answer(asked, "window").Err, "no seats")
+		})
+	}
+}
+
+// paid is a handler that pays, and whose call comes to an end that is not its completion. Undone
+// counts what is undone of it.
+func paid(end func(s *kit.Stage) error, undone *kit.Deeds) map[string]kit.Style {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		kit.Once(s, "pay", func(context.Context, string) (string, error) { return "receipt", nil })
+		return kit.Out{}, end(s)
+	})
+	for name, style := range styles {
+		styles[name] = style.OnStop(mrtr.UndoOf("pay", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error {
+			undone.Note("pay")
+			return nil
+		}))
+	}
+	return styles
+}
+
+// The store fails before an undo begins. Nothing was undone, and whoever sends the answer again has it
+// undone.
+func TestAnUndoThatCannotBeNotedIsLeftToTheNext(t *testing.T) {
+	asks := func(s *kit.Stage) error { kit.Ask(s, kit.Text("seat")); return nil }
+	for name := range paid(asks, nil) {
+		kit.InBubble(t, name, func(t *testing.T) {
+			var undone kit.Deeds
+			s := newHookedStore()
+			s.scope = store.Machine
+			tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), paid(asks, &undone)[name], "")
+			asked := tool.Begin()
+			declines := func() error { return tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err }
+			fails := true
+			s.on(func(op operation) error {
+				if op.name == "update" && fails {
+					fails = false
+					return store.ErrFull
+				}
+				return nil
+			})
+			kit.Code(t, declines(), -31001)
+			require.Zero(t, undone.Count("pay"))
+			for range 2 {
+				require.Equal(t, []string{"pay"}, kit.Ended(t, declines(), mrtr.Declined).Undone)
+				require.Equal(t, 1, undone.Count("pay"))
+			}
+		})
+	}
+}
+
+// Nobody can repeat a first request that is a call of its own, so nobody is told to: what it did is
+// undone before its client hears of it.
+func TestAFirstRoundThatNobodyCanRepeatIsUndone(t *testing.T) {
+	fails := func(*kit.Stage) error { return &jsonrpc.Error{Code: -32050, Message: "no"} }
+	for name := range paid(fails, nil) {
+		kit.InBubble(t, name, func(t *testing.T) {
+			var undone kit.Deeds
+			opts := withStore(store.NewMemory(nil))
+			opts.Same = mrtr.SameNone
+			tool := kit.NewTrip(kit.TripRuntime(t, opts), paid(fails, &undone)[name], "")
+			kit.Code(t, tool.Begin().Err, -32050)
+			require.Equal(t, 1, undone.Count("pay"))
+		})
+	}
+}
+
+// A turn that was let go of after its effect can be erased: it is ended, and undone, first.
+func TestATurnThatWasLetGoIsUndoneAndErased(t *testing.T) {
+	fails := func(*kit.Stage) error { return &jsonrpc.Error{Code: -32050, Message: "no"} }
+	for name := range paid(fails, nil) {
+		kit.InBubble(t, name, func(t *testing.T) {
+			var undone kit.Deeds
+			var seen kit.Recorder
+			opts := withStore(store.NewMemory(nil))
+			opts.Listener = observe.With(&seen)
+			rt := kit.TripRuntime(t, opts)
+			tool := &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, paid(fails, &undone)[name], &mrtr.HandlerOptions{Name: "trip"})}
+			kit.Code(t, tool.Begin().Err, -32050)
+			require.Zero(t, undone.Count("pay"), "the request may come again")
+			began := seen.Of(observe.EffectStarted)[0]
+			_, err := rt.Erase(t.Context(), began.Principal, began.Call)
+			require.NoError(t, err)
+			require.Equal(t, 1, undone.Count("pay"))
 		})
 	}
 }

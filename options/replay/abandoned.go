@@ -74,6 +74,13 @@ var Abandoned = map[string]Contract{
 		g.Books(g.Answer(g.Answer(two, "single"), "yes"))
 		inn.abandons()
 	}, Did: "2/2/1", Undone: "1/1"},
+	"split, and an instance dies in the first turn of the new call": {Play: func(inn *Inn) {
+		g := ann(inn)
+		one, two := g.Begin(), g.Begin()
+		g.Books(g.Answer(g.Answer(one, "double"), "yes"))
+		g.dies("draft", func(g *Guest) { g.Answer(two, "single") })
+		inn.abandons()
+	}, Did: "2/1/1", Undone: "1/0", Apart: true},
 	"one of two windows is closed": {Play: func(inn *Inn) {
 		g := ann(inn)
 		g.Begin()

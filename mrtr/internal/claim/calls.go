@@ -26,7 +26,7 @@ const (
 // turn that was cut off may be gone on with.
 func (t *Table) Standing(ctx context.Context, key store.Key, open bool, goes interface{ Goes(left []byte) bool }) (Standing, json.RawMessage, error) {
 	r, at, err := t.look(ctx, key)
-	goesOn := func() bool { return open && t.goesOn(&r, goes) }
+	goesOn := func() bool { return open && t.goesOn(&r, goes, false) }
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return Unclaimed, nil, nil

@@ -94,6 +94,15 @@ func readRecord(b []byte) (r record, _ error) {
 	return r, nil
 }
 
+// lookedAfter is the request that whoever looks after the turn has to end: in its result, or while
+// that is not there as it was asked.
+func (r *record) lookedAfter() json.RawMessage {
+	if r.status == done {
+		return r.result
+	}
+	return r.asked
+}
+
 // freed is the record of a turn that its holder lets go of. One that has done
 // nothing binds nobody to its answers.
 func (r record) freed() record {
@@ -184,7 +193,7 @@ func (t *Table) Erase(ctx context.Context, key store.Key, call string, expires t
 			return true, false, nil
 		case r.status == running && (t.local || t.silence(key, at) < r.lease):
 			return true, false, ErrInFlight
-		case !r.due.IsZero() && !end(r.result):
+		case !r.due.IsZero() && !end(r.lookedAfter()):
 			return true, false, ErrDue
 		}
 		h := &Held{table: t, turn: Turn{Key: key, Expires: expires}, at: at}

@@ -326,7 +326,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 		}
 		if silent >= r.lease {
 			switch {
-			case !t.goesOn(&r, h.turn.Goes):
+			case !t.goesOn(&r, h.turn.Goes, h.turn.Late):
 				return Answer{Unknown: true, Left: r.effects, Call: r.call}, false, nil
 			case h.fenced:
 				return answer, false, ErrInFlight
@@ -356,9 +356,14 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 	return a, false, nil
 }
 
-// goesOn reports whether a run that was cut off can be gone on with.
-func (t *Table) goesOn(r *record, goes interface{ Goes(left []byte) bool }) bool {
-	return r.notes && goes.Goes(r.effects) && r.cutOff+1 < t.MaxAttempts
+// goesOn reports whether a run that was cut off can be gone on with. What ends a call late enters no
+// handler, and has attempts of its own.
+func (t *Table) goesOn(r *record, goes interface{ Goes(left []byte) bool }, late bool) bool {
+	attempts := t.MaxAttempts
+	if late {
+		attempts *= 2
+	}
+	return r.notes && goes.Goes(r.effects) && r.cutOff+1 < attempts
 }
 
 // wait waits for a change of the record, and no longer than d.
