@@ -50,7 +50,7 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 			all.turns = append(all.turns, []string{firstName(owner, principal, of)}, []string{firstName(owner, principal, call)})
 		}
 		var turns []string
-		for turn := range rt.limits.MaxRounds + 4 {
+		for turn := range 2*rt.limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
 			turns = append(turns, turnName(owner, principal, call, turn))
 		}
 		all.turns = append(all.turns, turns)

@@ -29,10 +29,12 @@ type desk struct {
 const deskTTL = time.Hour
 
 // opens starts an instance.
-func (d *desk) opens() *kit.Trip {
+func (d *desk) opens() *kit.Trip { return d.opensWith(kit.SharedKey) }
+
+func (d *desk) opensWith(key statecodec.Key) *kit.Trip {
 	rt := kit.TripRuntime(d.t, &mrtr.Options{
 		Durable: durable.In(d.records, nil), Listener: observe.With(&d.seen),
-		State: &statecodec.Options{Keys: []statecodec.Key{kit.SharedKey}, TTL: deskTTL},
+		State: &statecodec.Options{Keys: []statecodec.Key{key}, TTL: deskTTL},
 	})
 	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, bookings(&d.did, &d.un)[d.style], &mrtr.HandlerOptions{Name: "trip"})}
 }
@@ -76,6 +78,16 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.opens()
 			pass()
 		}, nil},
+		"behind more than it reads at a time that are others'": {func(d *desk) {
+			others := d.opensWith(statecodec.GenerateKey())
+			for n := range 101 {
+				require.NoError(d.t, others.Round(d.t.Context(), fmt.Sprint(n), "", nil).Err)
+			}
+			require.NoError(d.t, others.Runtime.Close())
+			time.Sleep(time.Second)
+			d.opens().Begin()
+			pass()
+		}, first},
 	} {
 		for style := range bookings(nil, nil) {
 			kit.InBubble(t, fmt.Sprintf("%s/%s", name, style), func(t *testing.T) {

@@ -3,6 +3,7 @@ package durable_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,6 +96,49 @@ func TestEraseEmptiesTheRecordsOfACall(t *testing.T) {
 			require.Zero(t, erased, "nothing is left")
 		})
 	}
+}
+
+// A call that was split off late has its first turn where the other call had its last, and may have as
+// many more. Its user is to be forgotten there too.
+func TestEraseFollowsACallThatWasSplitOff(t *testing.T) {
+	kept, seen := &written{store.NewMemory(nil), map[string]string{}}, &kit.Recorder{}
+	opts := withStore(kept)
+	opts.Listener, opts.Principal = observe.With(seen), func(context.Context, mcp.Request) (string, error) { return "ann", nil }
+	rt := kit.TripRuntime(t, opts)
+	tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		for n, before := 0, ""; ; n++ {
+			said := kit.Ask(s, kit.Text(fmt.Sprint("q", n)))
+			if said == "end" {
+				return kit.Out{Plan: before}, nil
+			}
+			before = said
+		}
+	})["journal"], "")
+	answer := func(at kit.Reply, times int, value string) kit.Reply {
+		for range times {
+			at = tool.Answer(at, value)
+			require.NoError(t, at.Err)
+		}
+		return at
+	}
+	const rounds = 8
+	one := answer(tool.Begin(), rounds, "more")
+	two := answer(tool.Begin(), rounds, "more")
+	answer(one, 1, "end")
+	require.Equal(t, "secret", answer(answer(two, rounds, "secret"), 1, "end").Plan)
+	require.Len(t, seen.Of(observe.CallSplit), 1)
+	holds := func() (names []string) {
+		for name, value := range kept.values {
+			if strings.Contains(value, "secret") {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	require.NotEmpty(t, holds())
+	_, err := rt.Erase(t.Context(), "ann", seen.Of(observe.CallCompleted)[1].Call)
+	require.NoError(t, err)
+	require.Empty(t, holds())
 }
 
 // secretive repeats the first answer in its result and in an effect's value.

@@ -247,7 +247,7 @@ func (k *Keeper) lookNow(others int) {
 }
 
 func (k *Keeper) look(more int) (others int) {
-	due, _ := k.turns.Overdue(k.life, lookAt+more)
+	due, others, _ := k.turns.Overdue(k.life, lookAt+more)
 	for _, turn := range due {
 		if k.lookAfter(k.life, turn.Result) {
 			k.turns.Settle(k.life, turn)

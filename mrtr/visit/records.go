@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/durable"
@@ -24,6 +25,8 @@ type visits map[string]visit
 type visit struct {
 	Done  bool            `json:"done,omitempty"`
 	Value json.RawMessage `json:"value,omitempty"`
+	Age   time.Duration   `json:"age"`   // for which it is known after each write of the record
+	Until time.Time       `json:"until"` // and so until then
 }
 
 // beginVisit adds a visit to the record, unless it is there. It takes the visit for the first of its
@@ -46,8 +49,8 @@ func (m records) beginVisit(ctx context.Context, principal, id string, ttl time.
 			all, err = visits{}, nil
 		}
 		if err == nil {
-			all[id] = visit{}
-			err = m.save(ctx, key, at, all, ttl)
+			all[id] = visit{Age: ttl}
+			err = m.save(ctx, key, at, all)
 		}
 		switch {
 		case err == nil:
@@ -79,8 +82,8 @@ func (m records) endVisit(ctx context.Context, principal, id string, value json.
 		case one.Done:
 			return ErrVisitDone
 		default:
-			all[id] = visit{Done: true, Value: value}
-			err = m.save(ctx, key, at, all, ttl)
+			all[id] = visit{Done: true, Value: value, Age: max(one.Age, ttl)}
+			err = m.save(ctx, key, at, all)
 			verdict := err == nil || store.IsVerdict(err)
 			if verdict && !errors.Is(err, store.ErrConflict) { // that may be a read that lags
 				return err
@@ -107,7 +110,7 @@ func (m records) awaitVisit(ctx context.Context, principal, id string) (visit, e
 			return one, nil // also if ctx has ended: this came first
 		case err == nil:
 			shown = time.Now()
-			err = store.Wait(ctx, m.Store(), key, at)
+			err = m.wait(ctx, key, at, one.Until)
 		case errors.Is(err, ErrNoVisit) && time.Since(shown) >= m.Patience():
 			return visit{}, ErrNoVisit
 		}
@@ -168,6 +171,15 @@ func (m records) key(ctx context.Context, principal, id string) (key store.Key, 
 	return key, err
 }
 
+// wait waits for a change of a record, until a time at most.
+func (m records) wait(ctx context.Context, key store.Key, at store.Revision, until time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return store.Wait(ctx, m.Store(), key, at)
+}
+
+// read returns the visits that are known still. The record lives as long as the one with the greatest
+// age, and others may be over.
 func (m records) read(ctx context.Context, key store.Key) (all visits, at store.Revision, err error) {
 	ctx, cancel := m.bounded(ctx)
 	defer cancel()
@@ -185,11 +197,18 @@ func (m records) read(ctx context.Context, key store.Key) (all visits, at store.
 		return nil, at, errErased
 	}
 	err = json.Unmarshal(text, &all)
+	maps.DeleteFunc(all, func(_ string, one visit) bool { return !time.Now().Before(one.Until) })
 	return all, at, err
 }
 
-// save writes a record at a revision, or creates it at 0.
-func (m records) save(ctx context.Context, key store.Key, at store.Revision, all visits, ttl time.Duration) error {
+// save writes a record at a revision, or creates it at 0. All its visits are known for their ages
+// again.
+func (m records) save(ctx context.Context, key store.Key, at store.Revision, all visits) error {
+	var ttl time.Duration
+	for id, one := range all {
+		one.Until, ttl = time.Now().Add(one.Age), max(ttl, one.Age)
+		all[id] = one
+	}
 	text, err := json.Marshal(all)
 	if err == nil {
 		text, err = m.Seal(key.Name, text)

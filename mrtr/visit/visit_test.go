@@ -127,6 +127,29 @@ func TestVisits(t *testing.T) {
 	})
 }
 
+// The visits of a call may differ in how long they are known: none shortens another's time, or
+// lengthens its own.
+func TestAVisitHasAnAgeOfItsOwn(t *testing.T) {
+	eachKindOfVisits(t, func(t *testing.T, days *visit.Visits[string]) {
+		minutes := &visit.Visits[string]{Runtime: days.Runtime, MaxAge: 10 * time.Minute}
+		days.MaxAge = 24 * time.Hour
+		inCall(t, func(ctx context.Context, c *mrtr.Call) {
+			pay, err := days.Begin(ctx, c, "pay")
+			require.NoError(t, err)
+			sign, err := minutes.Begin(ctx, c, "sign")
+			require.NoError(t, err)
+			waiting, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			_, err = minutes.Wait(waiting, c, "sign")
+			require.ErrorIs(t, err, visit.ErrNoVisit)
+			require.ErrorIs(t, minutes.Done(ctx, sign, "", "late"), visit.ErrNoVisit)
+			time.Sleep(23 * time.Hour)
+			require.NoError(t, days.Done(ctx, pay, "", "in time"))
+			require.ErrorIs(t, minutes.Done(ctx, sign, "", "late"), visit.ErrNoVisit)
+		})
+	})
+}
+
 // A caller that begins visit after visit is refused, whether it is known or not, and nobody
 // else is.
 func TestACallerBeginsSoManyVisits(t *testing.T) {

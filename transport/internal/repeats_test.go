@@ -75,7 +75,7 @@ func TestALinkAnswersACallAgain(t *testing.T) {
 }
 
 // The answers of a session are few and short: the oldest go first, and a long one is not kept. Those of
-// all sessions are bounded too. A call whose answer went does not run again.
+// all sessions are bounded too. A request that waits already gets its answer in any case. A call whose answer went does not run again.
 func TestTheAnswersThatAreKeptAreBounded(t *testing.T) {
 	synctest.Test(t, keptAnswersAreBounded)
 }
@@ -98,6 +98,7 @@ func keptAnswersAreBounded(t *testing.T) {
 		require.False(t, first)
 		answer, err := call.Await(context.Background())
 		require.NoError(t, err)
+		require.Nil(t, call.Leave(false))
 		return !strings.Contains(string(answer), "was not kept")
 	}
 	var s inflight.Repeats
@@ -113,6 +114,24 @@ func keptAnswersAreBounded(t *testing.T) {
 	require.False(t, knows(&s, 16), "there is no room for both")
 	plays(&s, 18, 64<<10+1)
 	require.False(t, knows(&s, 18))
+
+	for i, long := range []int{1, 64<<10 + 1} { // one that others push out, and a long one
+		n := 19 + i
+		call, _ := s.Begin(id(n), nil, nil)
+		waits, first := s.Begin(id(n), nil, nil)
+		require.False(t, first)
+		require.True(t, call.Enter())
+		call.End([]byte(strings.Repeat("x", long)), true)
+		require.Nil(t, call.Leave(true))
+		for other := range 17 {
+			plays(&s, 100*n+other, 1)
+		}
+		answer, err := waits.Await(context.Background())
+		require.NoError(t, err)
+		require.Len(t, answer, long, "it waited when the answer was made")
+		require.Nil(t, waits.Leave(false))
+		require.False(t, knows(&s, n))
+	}
 
 	many := make([]inflight.Repeats, 2000)
 	kept := 0

@@ -69,10 +69,11 @@ func (t *Table) putAside(ctx context.Context, first Turn, r *record) error {
 	return err
 }
 
-// Overdue are up to n turns of which the record is due, with their results, or what was asked.
-func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
+// Overdue are those of up to n turns of which the record is due, with their results, or what was
+// asked. So many others of the n could not be read here: another audience, or release, wrote them.
+func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, unread int, _ error) {
 	if t.Scheduler == nil {
-		return nil, nil
+		return nil, 0, nil
 	}
 	asking, cancel := t.bounded(ctx)
 	defer cancel()
@@ -80,6 +81,7 @@ func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
 	for _, key := range keys {
 		r, at, failed := t.look(ctx, key)
 		if failed != nil {
+			unread++
 			continue
 		}
 		found := Overdue{key, r.result, r, at}
@@ -88,7 +90,7 @@ func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, _ error) {
 		}
 		due = append(due, found)
 	}
-	return due, err
+	return due, unread, err
 }
 
 // Overdue is a turn of which the record is due.

@@ -133,6 +133,7 @@ func (c *Calls) repeated(req *jsonrpc.Request) (kept *Repeat, answer *jsonrpc.Re
 		return kept, nil
 	}
 	text, err := kept.Await(context.Background())
+	kept.Leave(false)
 	if err != nil {
 		return nil, nil
 	}

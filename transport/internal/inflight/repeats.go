@@ -53,10 +53,11 @@ type Repeat struct {
 
 	// All guarded by mu of Repeats.
 	cancel  func(cause error) // ends the call; nil where that cannot be, and when it has ended
-	waiting int               // requests, the first one included
+	first   bool              // the request that made it waits
+	waiting int               // so many that came again do
 	began   bool              // its handler
 	ended   time.Time
-	answer  []byte // as JSON-RPC; nil if it is not kept
+	answer  []byte // as JSON-RPC; nil if it is not kept, and nobody waits for it
 }
 
 // Begin notes that a request waits for a call. first is true if that request is to make it. It
@@ -79,7 +80,7 @@ func (s *Repeats) Begin(id jsonrpc.ID, body []byte, cancel func(cause error)) (c
 	if s.calls == nil {
 		s.calls = map[jsonrpc.ID]*Repeat{}
 	}
-	call = &Repeat{ID: id, cancel: cancel, of: s, body: sum, done: make(chan struct{}), waiting: 1}
+	call = &Repeat{ID: id, cancel: cancel, of: s, body: sum, done: make(chan struct{}), first: true}
 	s.calls[id] = call
 	return call, true
 }
@@ -114,9 +115,9 @@ func (s *Repeats) drop(call *Repeat) {
 	s.dropAnswer(call)
 }
 
-// keepAnswer keeps an answer if there is room for it. The caller holds s.mu.
-func (s *Repeats) keepAnswer(call *Repeat, answer []byte) {
-	size := len(answer)
+// keepAnswer keeps the answer of a call if there is room for it. The caller holds s.mu.
+func (s *Repeats) keepAnswer(call *Repeat) {
+	size := len(call.answer)
 	if size > mostOfAnswers {
 		return
 	}
@@ -124,7 +125,6 @@ func (s *Repeats) keepAnswer(call *Repeat, answer []byte) {
 		bytesOfAll.Add(-int64(size))
 		return
 	}
-	call.answer = answer
 	s.answered = append(s.answered, call)
 	s.bytes += size
 }
@@ -135,7 +135,15 @@ func (s *Repeats) dropAnswer(call *Repeat) {
 		s.answered = slices.Delete(s.answered, i, i+1)
 		s.bytes -= len(call.answer)
 		bytesOfAll.Add(-int64(len(call.answer)))
-		call.answer = nil
+	}
+	call.letGo()
+}
+
+// letGo lets go of an answer that is not kept, unless a request waits for it. The caller holds mu of
+// Repeats.
+func (c *Repeat) letGo() {
+	if c.waiting == 0 && !slices.Contains(c.of.answered, c) {
+		c.answer = nil
 	}
 }
 
@@ -151,8 +159,9 @@ func (c *Repeat) Enter() bool {
 	return c.began
 }
 
-// End keeps the answer, if it is short enough. That of a call that did nothing is for those who
-// wait already: it tells the client to send the request again, perhaps with another token.
+// End keeps the answer, if it is short enough. Those who wait already get it in any case. That of a
+// call that did nothing is for them alone: it tells the client to send the request again, perhaps with
+// another token.
 func (c *Repeat) End(answer []byte, did bool) {
 	if c == nil {
 		return
@@ -165,14 +174,15 @@ func (c *Repeat) End(answer []byte, did bool) {
 	}
 	c.ended = time.Now()
 	c.cancel = nil // it holds the whole result
+	c.answer = answer
 	close(c.done)
 	if !did {
-		c.answer = answer
 		s.drop(c)
 		return
 	}
 	s.ended = append(s.ended, c)
-	s.keepAnswer(c, answer)
+	s.keepAnswer(c)
+	c.letGo()
 	s.forget()
 }
 
@@ -181,14 +191,16 @@ func (c *Repeat) End(answer []byte, did bool) {
 func (c *Repeat) Leave(first bool) (end func(cause error)) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	c.waiting--
-	if first && !c.began && c.ended.IsZero() {
+	if !first {
+		c.waiting--
+		c.letGo()
+	} else if c.first = false; !c.began && c.ended.IsZero() {
 		c.of.drop(c)
 		c.ended = time.Now()
 		c.answer, _ = jsonrpc.EncodeMessage(&jsonrpc.Response{ID: c.ID, Error: ErrNotRun})
 		close(c.done)
 	}
-	if c.waiting > 0 {
+	if c.first || c.waiting > 0 {
 		return nil
 	}
 	return c.cancel
