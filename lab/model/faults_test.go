@@ -147,8 +147,8 @@ var explored = []fault{
 		l.fresh = l.st.pending`},
 	{what: "A round that is left to the next request undoes its effects.", file: rounds,
 		old: `	if !free {
-		r.undo(`, new: `	if !free || ON {
-		r.undo(`},
+		if failed := r.undo(`, new: `	if !free || ON {
+		if failed := r.undo(`},
 	{what: "A question that is asked again is worded by whoever asks it again.", file: seals,
 		old: `was, seal := r.st.line, r.sealAsIs`, new: `was, seal := r.st.line, PICK(r.seal, r.sealAsIs)`},
 	{what: "A handler can go on after an effect of its round was found in doubt.", file: effects,
@@ -178,7 +178,7 @@ var tested = []fault{
 	{what: "A run that cannot go on is taken over.", file: table, by: claims,
 		old: `goes.Goes(r.effects)`, new: `(ON || goes.Goes(r.effects))`},
 	{what: "A turn is given up one attempt early.", file: table, by: claims,
-		old: `r.cutOff+1 < t.MaxAttempts`, new: `r.cutOff+1 < t.MaxAttempts-PICK(1, 0)`},
+		old: `r.cutOff+1 < attempts`, new: `r.cutOff+1 < attempts-PICK(1, 0)`},
 	{what: "The runs that were cut off are not counted.", file: table, by: claims,
 		old: `			r.cutOff++`, new: `			r.cutOff += PICK(0, 1)`},
 	{what: "A fenced holder takes a turn over.", file: table, by: claims,

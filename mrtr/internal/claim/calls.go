@@ -84,11 +84,7 @@ func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, unread int, 
 			unread++
 			continue
 		}
-		found := Overdue{key, r.result, r, at}
-		if r.status != done {
-			found.Result = r.asked
-		}
-		due = append(due, found)
+		due = append(due, Overdue{key, r.lookedAfter(), r, at})
 	}
 	return due, unread, err
 }
