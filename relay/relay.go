@@ -12,9 +12,8 @@
 // any round, and no forged state gets past it. The client's answers are judged by the forms
 // that the upstream sent, and handed to it: a decline too, of which it makes what it likes.
 // Its effects, and its undoing of them, stay its own. Clients that the upstream could not ask are
-// asked as those of any tool here: legacy ones over their session, others in a task.
-//
-// The package is a [mrtr.Style], written with public names alone.
+// asked as those of any tool here: legacy ones over their session, others in a task. The package is a
+// [mrtr.Style], written with public names alone.
 package relay
 
 import (

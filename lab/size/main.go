@@ -42,7 +42,7 @@ var rooms = []room{
 	{"otelmrtr", 680, 600},
 	{"tasks", 2485, 3825},
 	{"serve", 515, 735},
-	{"relay", 255, 370},
+	{"relay", 250, 370},
 	{"transport", 6930, 5370},
 	{"boundary", 4500, 3745},
 	{"boundary/gate", 895, 1015},
