@@ -166,8 +166,8 @@ func TestCompletionsThatAreRepaired(t *testing.T) {
 	}
 }
 
-// An item of a list that cannot be sent costs the others nothing, and is logged. What a list has
-// beside its items, and a server's capabilities, cost the whole answer.
+// An item of a list that cannot be sent costs the others nothing, and is logged. Whatever
+// stands beside the items, and a server's capabilities, cost the whole answer.
 func TestResultsThatCannotBeSent(t *testing.T) {
 	const lists = "tools/list prompts/list resources/list resources/templates/list"
 	bad := mcp.Meta{"x": func() {}}

@@ -278,7 +278,7 @@ func (e *Error) Error() string {
 	return "Stopped: " + string(e.Reason) + "." + e.advice("")
 }
 
-// advice says what stands, with ifNothing behind it only if nothing was done.
+// advice names the effects that stand. ifNothing is added only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
 	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
 		switch undone := (outcome{undone: e.Undone}).sentence(); {

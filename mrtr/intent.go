@@ -329,7 +329,7 @@ func (r *round) start(err error) keep.Outcome {
 	return keep.Outcome{Token: token}
 }
 
-// declare tells what a task of the call would be. A call that becomes a task in a later round has
+// declare describes the task that the call would be. A call that becomes a task in a later round has
 // another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
 	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}

@@ -72,7 +72,7 @@ func (o *Options) resolve() error {
 
 func misuse(format string, args ...any) error { return usage.New("durable", format, args...) }
 
-// What a [listen.Listener] hears of a Keeper.
+// A [listen.Listener] hears these of a Keeper.
 const (
 	Claimed     listen.EntryKind = "round claimed"            // this request runs the round, and no other
 	TakenOver   listen.EntryKind = "round taken over"         // likewise, and goes on with one that was cut off

@@ -154,7 +154,7 @@ func TestAPanicInAKeptRoundFreesItsTurn(t *testing.T) {
 }
 
 // paid is a handler that pays, and whose call comes to an end that is not its completion. Undone
-// counts what is undone of it.
+// counts the payments that are undone.
 func paid(end func(s *kit.Stage) error, undone *kit.Deeds) map[string]kit.Style {
 	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		kit.Once(s, "pay", func(context.Context, string) (string, error) { return "receipt", nil })
@@ -199,8 +199,8 @@ func TestAnUndoThatCannotBeNotedIsLeftToTheNext(t *testing.T) {
 	}
 }
 
-// Nobody can repeat a first request that is a call of its own, so nobody is told to: what it did is
-// undone before its client hears of it.
+// Nobody can repeat a first request that is a call of its own, so nobody is told to: its effects
+// are undone before its client hears of it.
 func TestAFirstRoundThatNobodyCanRepeatIsUndone(t *testing.T) {
 	fails := func(*kit.Stage) error { return &jsonrpc.Error{Code: -32050, Message: "no"} }
 	for name := range paid(fails, nil) {

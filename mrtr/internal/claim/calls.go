@@ -69,8 +69,8 @@ func (t *Table) putAside(ctx context.Context, first Turn, r *record) error {
 	return err
 }
 
-// Overdue are those of up to n turns of which the record is due, with their results, or what was
-// asked. So many others of the n could not be read here: another audience, or release, wrote them.
+// Overdue are those of up to n turns of which the record is due, with their results, or the requests
+// that asked. So many others of the n could not be read here: another audience, or release, wrote them.
 func (t *Table) Overdue(ctx context.Context, n int) (due []Overdue, unread int, _ error) {
 	if t.Scheduler == nil {
 		return nil, 0, nil

@@ -87,6 +87,18 @@ func TestEffectsOutliveSeveralDeaths(t *testing.T) {
 			require.True(t, answer.Unknown, "it was cut off too often")
 			require.JSONEq(t, string(pay), string(answer.Left))
 		}
+		turn.Late = true
+		for n := range 4 { // whoever ends the call enters no handler, and may try as often again
+			next := newTable(t, s)
+			_, err := next.Take(t.Context(), turn)
+			require.ErrorIs(t, err, claim.ErrInFlight)
+			time.Sleep(aLease)
+			answer, err := next.Take(t.Context(), turn)
+			require.NoError(t, err)
+			require.Equal(t, n < 3, answer.TookOver)
+			require.Equal(t, n == 3, answer.Unknown)
+			next.Close()
+		}
 	})
 }
 

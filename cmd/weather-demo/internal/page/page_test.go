@@ -222,7 +222,7 @@ func TestStatesOfAShortLifeExpire(t *testing.T) {
 }
 
 // A task whose instance is killed while it works goes on at the other one, if there is a store.
-// What a held handler did nobody knows, nor what a step did that was cut off.
+// Nobody knows the outcome of a held handler, or of a step that was cut off.
 func TestATaskIsTakenOverInMidWork(t *testing.T) {
 	const done, unknown, lost = "Weather in Lisbon: 22°C, partly cloudy.", "begun before", "Task not found"
 	tried := 0
