@@ -1,4 +1,4 @@
-package relay_test
+package sdk_test
 
 import (
 	"context"
