@@ -1,12 +1,12 @@
 package mrtr
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 )
 
 // decodeAnswer reads the answer to the question named key. The outcome of a lenient question
@@ -15,46 +15,11 @@ func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
 	if readsOutcome[T]() {
 		return decodeOutcome[T](value, key)
 	}
-	if isOutcome(value) {
+	if question.IsOutcome(value) {
 		var none T
 		return none, nil
 	}
 	return form.Decode[T](value, key)
-}
-
-func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
-
-// The outcomes that stand in the state in place of an answer, which is never a JSON
-// string. A question that does not tell them apart has null for all, so that none of
-// them changes the idem of an effect.
-var (
-	null             = json.RawMessage("null")
-	declinedOutcome  = json.RawMessage(`"declined"`)
-	cancelledOutcome = json.RawMessage(`"cancelled"`)
-	unaskedOutcome   = json.RawMessage(`"client_cannot_be_asked"`)
-	silentOutcome    = json.RawMessage(`"unanswered"`)
-)
-
-// isOutcome reports whether a value of the state stands in place of an answer.
-func isOutcome(value json.RawMessage) bool { return isNull(value) || value[0] == '"' }
-
-// These stand beside the actions of a user.
-const (
-	notAsked = "not asked"
-	silence  = "silence"
-)
-
-// reason is the reason of an outcome without an answer.
-func reason(value json.RawMessage) Reason {
-	switch {
-	case bytes.Equal(value, cancelledOutcome):
-		return Cancelled
-	case bytes.Equal(value, unaskedOutcome):
-		return CannotBeAsked
-	case bytes.Equal(value, silentOutcome):
-		return Unanswered
-	}
-	return Declined
 }
 
 // outcomeReader is a type of answers that tells outcomes apart.
@@ -89,9 +54,9 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 	result := &mcp.ElicitResult{Action: "accept"}
 	var err error
 	switch {
-	case !isOutcome(value):
+	case !question.IsOutcome(value):
 		result.Content, err = form.Decode[map[string]any](value, key)
-	case reason(value) == Declined:
+	case question.OutcomeOf(value) == question.Declined:
 		result.Action = "decline"
 	default:
 		result.Action = "cancel"

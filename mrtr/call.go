@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -73,7 +74,7 @@ func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 		if !ok {
 			return v, false
 		}
-		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
+		if v, ok := readAnswer[T](c.pass, value, q.spec.Key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
 			return v, ok
 		}
 	}
@@ -98,10 +99,7 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	if err != nil || len(specs) == 0 {
 		return err
 	}
-	asked := make([]AnyQuestion, len(specs))
-	for i, s := range specs {
-		asked[i] = s
-	}
+	asked := slices.DeleteFunc(slices.Clone(questions), func(q AnyQuestion) bool { return q.asking() == nil }) // those that are Known
 	if c.pass.asker != nil {
 		return c.pass.asker.Await(asked)
 	}

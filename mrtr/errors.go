@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -70,9 +71,6 @@ const (
 	NotUndone Reason = "not_undone"
 )
 
-// maxTries is how often one question is asked again for a usable answer.
-const maxTries = 3
-
 // ToolErrorType is the reason.
 func (e *Error) ToolErrorType() string { return string(e.Reason) }
 
@@ -90,6 +88,14 @@ func misuse(format string, args ...any) error { return usage.New("mrtr", format,
 // diverge is the error of a handler that goes another way than in an earlier round.
 func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
+}
+
+// endOfQuestion is the error of a call that a question ends.
+func endOfQuestion(err error) error {
+	if end, ok := err.(*question.End); ok {
+		return &Error{Reason: Reason(end.Outcome), Key: end.Key, Detail: end.Detail}
+	}
+	return err
 }
 
 // PanicError is a panic of the author's code. Value and Stack are for the log.
@@ -250,7 +256,7 @@ func (e *Error) Error() string {
 		if e.Detail != "" {
 			return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Detail) + e.advice("")
 		}
-		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1) + e.advice("")
+		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, question.MaxTries+1) + e.advice("")
 	case CannotBeAsked:
 		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail) + e.advice("")
 	case FrameGone:

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
@@ -24,8 +25,8 @@ type history []entry
 type entry struct {
 	kind     listen.EntryKind
 	key      string
-	words    string // of an answer: identifies the words it was given to; "" while asked is set
-	asked    *spec  // of an answer that came in this round: its question
+	words    string         // of an answer: identifies the words it was given to; "" while asked is set
+	asked    *question.Spec // of an answer that came in this round: its question
 	value    json.RawMessage
 	doubt    bool // nobody knows whether it happened
 	free     bool // it stands whatever the answers are
@@ -45,14 +46,14 @@ func (e *entry) mayStand() bool { return e.isEffect() || e.isFailure() && e.doub
 // wording identifies the words that an answer was given to.
 func (e *entry) wording() string {
 	if e.asked != nil {
-		return e.asked.wordsFor(e.value)
+		return e.asked.WordsFor(e.value)
 	}
 	return e.words
 }
 
 // answers reports whether the entry is an answer to this question, in these words.
-func (e *entry) answers(q *spec) bool {
-	return q.anyWords || e.asked != nil && e.asked.sameText(q) || e.wording() == q.wordsFor(e.value)
+func (e *entry) answers(q *question.Spec) bool {
+	return q.AnyWords || e.asked != nil && e.asked.SameText(q) || e.wording() == q.WordsFor(e.value)
 }
 
 // repeats reports whether an answer says the same as an earlier one.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -194,18 +195,16 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if p.settled() {
+		if p.Settled() {
 			continue
 		}
-		standIn, err := r.gate(p.spec)
+		standIn, err := r.gate(p.Spec)
 		if err != nil { // it was another client that could be asked
 			*o = keep.Outcome{Repeated: true, Err: of.st.done.report(err)}
 			return false, nil
 		}
-		if p.answer = standIn; standIn != nil {
-			p.how = howStandIn(standIn)
-		}
-		goesOn = goesOn && p.settled()
+		p.StandIn(standIn)
+		goesOn = goesOn && p.Settled()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {
@@ -266,16 +265,16 @@ func (r *round) splitOff() {
 type known struct{ answers history }
 
 // take is the answer to a question, if it was given to these words.
-func (k *known) take(s *spec) json.RawMessage {
+func (k *known) take(s *question.Spec) json.RawMessage {
 	if k == nil {
 		return nil
 	}
-	e := k.answers.answer(s.key)
+	e := k.answers.answer(s.Key)
 	if e == nil || !e.answers(s) {
 		return nil
 	}
 	value := e.value
-	k.answers = k.answers.before(s.key)
+	k.answers = k.answers.before(s.Key)
 	return value
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -76,9 +76,6 @@ func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
 	}
 }
 
-// maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
-const maxAnswerOver = 16 << 10
-
 // AskOver asks over the session of a legacy client, and waits. An [Error] ends the call, such as
 // after a decline. A session that fails gives an [sse.Error].
 func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ error) {
@@ -88,89 +85,23 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ 
 	if err := q.Err(); err != nil {
 		return v, err
 	}
-	p := pending{spec: q.spec}
-	if d := q.spec.patience(); d > 0 {
-		p.lapses = time.Now().Add(d).UnixMilli()
-	}
 	client, known := ctx.Value(clientKey{}).(era.Client)
 	if !known {
 		client = era.OfSession(s)
 	}
+	l, _ := ctx.Value(ledgerKey{}).(*ledger)
 	ctx = rendezvous.CollectMisfits(ctx)
-	for !p.settled() {
-		if err := p.askOver(ctx, s, client); err != nil {
-			return v, err
+	for p := question.Open(q.spec); ; {
+		how, err := p.AskOver(ctx, s, client)
+		if how != "" && l != nil {
+			l.report(q.spec, how)
 		}
-	}
-	return decodeAnswer[T](p.answer, p.key)
-}
-
-// askOver puts the question to a legacy client once.
-func (p *pending) askOver(ctx context.Context, s *mcp.ServerSession, client era.Client) error {
-	request, err := p.request(p.note)
-	if err != nil {
-		return err
-	}
-	o := &sse.BridgeOptions{}
-	if p.lapses != 0 {
-		o.AnswerTimeout = max(time.Until(time.UnixMilli(p.lapses)), time.Nanosecond)
-	}
-	var answers mcp.InputResponseMap
-	if client.Era == era.Legacy && !client.Declared(p.kind.capability()) { // Options.Narrow may have taken it away
-		err = &sse.Error{Reason: sse.Undeclared, Key: p.key}
-	} else {
-		answers, err = sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, o)
-	}
-	if err != nil {
-		err = p.standIn(err)
-		p.tellOver(ctx, nil, err)
-		return err
-	}
-	if p.form != nil { // the other kinds of question have none
-		form.Keep(p.schema, p.form)
-	}
-	err = p.judge(ctx, answers[p.key], maxAnswerOver)
-	if answers[p.key] != nil {
-		p.tellOver(ctx, answers[p.key], err)
-	}
-	return err
-}
-
-// standIn settles a question whose deadline has passed, and a lenient one that its client
-// cannot be asked. Any other failure ends the call.
-func (p *pending) standIn(err error) error {
-	var failed *sse.Error
-	switch {
-	case !errors.As(err, &failed):
-		return err
-	case failed.Reason == sse.TimedOut && p.lapses != 0:
-		return p.lapse()
-	case failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable:
-		return err
-	case p.lenient:
-		p.answer = p.outcome(notAsked)
-		return nil
-	case failed.Reason == sse.Unreachable:
-		return cannotBeAsked(p.key, needsSession)
-	}
-	return cannotBeAsked(p.key, p.kind.capability().String())
-}
-
-// tellOver tells the listener of the call how a question was answered.
-func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err error) {
-	l, ok := ctx.Value(ledgerKey{}).(*ledger)
-	if !ok {
-		return
-	}
-	how := p.howAnswered(response, err)
-	switch {
-	case p.how == listen.HowSilence:
-		how = listen.HowSilence
-	case response == nil && (err != nil || p.settled()):
-		how = listen.HowNotAsked
-	}
-	if how != "" {
-		l.report(p.spec, how)
+		switch {
+		case err != nil:
+			return v, endOfQuestion(err)
+		case p.Settled():
+			return decodeAnswer[T](p.Answer, p.Key)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
@@ -234,7 +235,7 @@ func (rawFormat) load(saved json.RawMessage) (r result[*mcp.CallToolResult], err
 
 // decodeResult keeps the structured content and the metadata as they were written.
 func decodeResult(b []byte) (*mcp.CallToolResult, error) {
-	if isNull(b) {
+	if question.IsNull(b) {
 		return nil, nil
 	}
 	res := &mcp.CallToolResult{}

@@ -415,8 +415,8 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 	r.locked(func() {})
 	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
 	for i := range r.sent.asks {
-		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.settled() {
-			e.Asks = append(e.Asks, p.key)
+		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Settled() {
+			e.Asks = append(e.Asks, p.Key)
 		}
 	}
 	r.tellEnded(ctx, e)

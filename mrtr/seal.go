@@ -11,7 +11,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -160,18 +160,14 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 		return fail(err)
 	}
 	asks := r.asks()
-	for i := range asks {
-		if p := &asks[i]; p.form != nil && !p.settled() {
-			form.Keep(p.schema, p.form)
-		}
-	}
+	question.Keep(asks)
 	r.send(token, asks)
 	return keep.Outcome{Token: token, Extend: r.extend(was)}, nil
 }
 
 // asks are the questions that go out. A held handler may be let go of at once, and its round
 // with it.
-func (r *round) asks() []pending {
+func (r *round) asks() []question.Pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.st.pending
@@ -243,13 +239,13 @@ func (r *round) requests(token string) (mcp.InputRequestMap, error) {
 		}
 		r.send(token, of.st.pending)
 	}
-	return r.requestsFor(r.sent.asks)
+	return question.Requests(r.sent.asks, r.ex.client.Era, r.st.id)
 }
 
 // send notes the questions that go out, and tells a task of their deadlines.
-func (r *round) send(token string, asks []pending) {
+func (r *round) send(token string, asks []question.Pending) {
 	r.sent = sent{token, asks}
-	if until := deadlines(asks); until != nil {
+	if until := question.Deadlines(asks); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
 			task.AnswerBy(until)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -214,7 +215,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 		return done, asks{}, r.forClient(asWire(o.Err))
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
-		until := deadlines(r.sent.asks)
+		until := question.Deadlines(r.sent.asks)
 		if r.park != nil { // the handler is held, and nobody asks for the request any more
 			r.locked(r.rest)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -56,17 +57,17 @@ func (r *round) fingerprint(over error) string {
 	}
 	if len(answers) > 1 {
 		answers = slices.Clone(answers)
-		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
+		slices.SortFunc(answers, func(a, b question.Pending) int { return strings.Compare(a.Key, b.Key) })
 	}
 	came := false
 	for i := range answers {
 		a := &answers[i]
-		value := a.came
-		if value == nil && a.how != listen.HowSilence {
-			value = a.answer
+		value := a.Came
+		if value == nil && a.How != listen.HowSilence {
+			value = a.Answer
 		}
 		came = came || value != nil
-		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
+		p.B = append(append(append(p.B, a.Key...), 0), a.Words()...)
 		p.B = append(append(append(p.B, 0), value...), 0)
 	}
 	if over != nil && !came && !endedByAnswers(over) {
