@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"hash/maphash"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
@@ -95,7 +97,7 @@ type target struct {
 
 // newTarget checks the options of a registration. It panics on misuse, as go-sdk's functions for
 // registering do.
-func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *target {
+func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions, format result.Format[Out]) *target {
 	var o HandlerOptions
 	if opts != nil {
 		o = *opts
@@ -127,7 +129,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		audience: rt.audience, needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
 		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
-		save: saver(format), load: loader(format), stopped: stopper(format),
+		save: result.Saver(format), load: result.Loader(format), stopped: stopper(format),
 	}
 	if t.sameKey == nil {
 		t.sameKey = rt.opts.SameKey
@@ -204,6 +206,9 @@ func (t *target) goesOn(left history) bool {
 // Goes implements [keep.Recorder]: a turn that was cut off is run again, or its effects are undone.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
+// recordFormat is the version of an outcome's encoding.
+const recordFormat = 2
+
 // Write implements [keep.Recorder].
 func (t *target) Write(o keep.Outcome) ([]byte, keep.Outcome) {
 	var failed json.RawMessage
@@ -234,6 +239,21 @@ func (t *target) keep(o *keep.Outcome) {
 	}
 	if back, err := t.load(saved); err == nil {
 		o.Value, o.Saved = back, saved
+	}
+}
+
+// stopper makes the outcome of a call that was stopped with an output.
+func stopper[Out any](f result.Format[Out]) func(any) keep.Outcome {
+	return func(out any) keep.Outcome {
+		own, ok := out.(Out)
+		if !ok {
+			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+		}
+		r := &result.Result[Out]{Out: own}
+		if err := guard(func() error { return f.Complete(r) }); err != nil {
+			return keep.Outcome{Err: safeError(err)}
+		}
+		return keep.Outcome{Value: r, Stopped: true}
 	}
 }
 
