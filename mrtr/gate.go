@@ -218,7 +218,7 @@ func (p TaskPolicy) check() error {
 
 // forToolsAlone panics where a prompt or resource has an option for tools.
 func (t *target) forToolsAlone() {
-	if t.name != "" {
+	if t.Name != "" {
 		panic(misuse("HandlerOptions.Name is set, and only a tool has one: a prompt or resource is not hidden"))
 	}
 	if t.task != (rendezvous.TaskPolicy{}) {

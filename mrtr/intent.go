@@ -99,7 +99,7 @@ func (r *round) mean(ctx context.Context) error {
 		r.meanAlone()
 		return nil
 	}
-	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.audience}
+	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.Audience}
 	print, err := t.rt.intents.Digest(b)
 	if err != nil {
 		return nil // open has refused such arguments
@@ -331,6 +331,6 @@ func (r *round) start(err error) keep.Outcome {
 // declare describes the task that the call would be. A call that becomes a task in a later round has
 // another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
-	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
+	i := rendezvous.Intent{Name: taskName(r.target.Audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
 	task.Declare(r.target.task, r.st.isKept(), i)
 }

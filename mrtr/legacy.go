@@ -163,7 +163,7 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
 	var r *round
 	var unaskable error
-	for _, t := range rt.registrations.ofName(ex.name) {
+	for _, t := range rt.registrations.Named(ex.name) {
 		r = newRound(t, ex)
 		if _, unaskable = r.unaskable(); unaskable == nil {
 			return false

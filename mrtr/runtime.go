@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
@@ -101,7 +102,7 @@ type Runtime struct {
 	stopEffects context.CancelFunc
 
 	door          door
-	registrations registrations
+	registrations registry.Registry[*target]
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned

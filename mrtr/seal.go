@@ -24,7 +24,7 @@ import (
 // open begins a call, or takes up the one whose state came back.
 func (r *round) open(ctx context.Context) (err error) {
 	rt, t := r.target.rt, r.target
-	if !rt.registrations.serve(r.ex.method, r.ex.name, t) {
+	if !rt.registrations.Serve(r.ex.method, r.ex.name, t) {
 		return r.misregistered()
 	}
 	if r.principal, err = rt.Sender(ctx, r.ex.request); err != nil {
@@ -216,7 +216,7 @@ func (r *round) sealAsIs() (string, error) {
 // binding ties a state to its request, so that it opens for no other.
 func (r *round) binding() statecodec.Binding {
 	b := statecodec.Binding{
-		Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: r.target.audience,
+		Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: r.target.Audience,
 	}
 	// A call stays in the era it began in, whose handler may be another one, and a legacy call
 	// in its session.

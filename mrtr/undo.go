@@ -218,7 +218,7 @@ func (r *round) request() json.RawMessage {
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)
 	w.Text("principal", r.principal)
-	w.Text("audience", r.target.audience)
+	w.Text("audience", r.target.Audience)
 	w.Text("arguments", string(r.ex.arguments))
 	w.Flag("split", r.known != nil)
 	if in := r.intent; in != nil {
@@ -237,8 +237,8 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	ex := exchange{method: c.Text("method"), name: c.Text("name"), client: era.Client{Era: era.Modern}}
 	principal, audience := c.Text("principal"), c.Text("audience")
 	ex.arguments, ex.token = json.RawMessage(c.Text("arguments")), token
-	t := rt.registrations.find(ex.method, ex.name, audience)
-	if format != recordFormat || t == nil {
+	t, found := rt.registrations.Find(ex.method, ex.name, audience)
+	if format != recordFormat || !found {
 		return nil
 	}
 	r := newRound(t, ex)
