@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,7 +11,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -35,7 +36,7 @@ func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (com
 			return done, asks{}, err
 		}
 		began := time.Now()
-		answered := f.rt.asking.begins(&ex, began)
+		answered := f.rt.asking().Begin(listen.Waiting{Method: ex.method, Name: ex.nameInLog(), Era: ex.client.Era, Way: listen.WayLegacy}, began)
 		ex.answers, err = rounds.Ask(ctx, questions.requests, questions.until)
 		answered()
 		ex.token, ex.waited = questions.token, time.Since(began)
@@ -54,27 +55,12 @@ type userGone struct{ error }
 func (u userGone) Unwrap() error   { return u.error }
 func (u userGone) EndsCall() error { return u.error }
 
-// asking is the set of legacy calls whose users are being asked.
-type asking struct {
-	mu    sync.Mutex
-	calls map[*listen.Waiting]time.Time // since when
+// asking is the service of the runtime's legacy calls.
+func (rt *Runtime) asking() *lifecycle.Asking {
+	return rt.services.Of(askingKey{}, func() keep.Service { return &lifecycle.Asking{} }).(*lifecycle.Asking)
 }
 
-// begins adds a call to the set, until answered is called.
-func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
-	w := &listen.Waiting{Method: ex.method, Name: ex.nameInLog(), Era: ex.client.Era, Way: listen.WayLegacy}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls == nil {
-		a.calls = map[*listen.Waiting]time.Time{}
-	}
-	a.calls[w] = since
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.calls, w)
-	}
-}
+type askingKey struct{}
 
 // AskOver asks over the session of a legacy client, and waits. An [Error] ends the call, such as
 // after a decline. A session that fails gives an [sse.Error].

@@ -310,7 +310,7 @@ func (p *Pass) Local() *any { return &p.at.Load().local }
 // Service is the style's own for all calls of a runtime. The first call makes it.
 func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
 	rt := p.at.Load().target.rt
-	return rt.services.of(key, func() keep.Service { return make(rt) })
+	return rt.services.Of(key, func() keep.Service { return make(rt) })
 }
 
 // Frame is the token that [Pass.Hold] put into the state of the round before.

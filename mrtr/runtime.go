@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -15,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
@@ -101,16 +100,15 @@ type Runtime struct {
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
 
-	door          door
+	door          lifecycle.Door
 	registrations registry.Registry[*target]
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
 	watches       atomic.Bool  // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
-	services      services
+	services      lifecycle.Services
 	eraseTask     atomic.Pointer[keep.Eraser]
-	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
 
@@ -297,10 +295,10 @@ func (rt *Runtime) lastUse(until time.Time) time.Time {
 // time, waits for the rounds that run, and closes. Drain before the transport shuts down.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
-	for _, empty := range rt.services.drain() {
+	for _, empty := range rt.services.Drain() {
 		phases = append(phases, func() <-chan struct{} { return empty })
 	}
-	phases = append(phases, rt.door.close)
+	phases = append(phases, rt.door.Close)
 	if rt.keeper != nil {
 		phases = append(phases, rt.keeper.Drain)
 	}
@@ -310,7 +308,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		}
-		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.count(), context.Cause(ctx))
+		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.Inside(), context.Cause(ctx))
 		return errors.Join(cut, rt.Close())
 	}
 	return rt.Close()
@@ -324,98 +322,27 @@ const closingTime = 10 * time.Second
 func (rt *Runtime) Close() error {
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
-	all, closeBy := rt.services.close(time.Now().Add(closingTime))
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
+	return rt.services.Close(time.Now().Add(closingTime), rt.keeperService()...)
+}
+
+// keeperService is the keeper, which drains after every other service.
+func (rt *Runtime) keeperService() []keep.Service {
+	if rt.keeper == nil {
+		return nil
 	}
-	failed := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { failed[i] = s.Close(closeBy) })
-	}
-	wg.Wait()
-	return errors.Join(failed...)
-}
-
-// door lets requests in until the runtime drains, and knows when the last of them has left. A
-// legacy client's call is one request, which lasts while its user is asked.
-type door struct {
-	mu     sync.Mutex
-	inside int
-	closed bool
-	empty  keep.Emptiness
-}
-
-// enter reports whether the request is inside: always if evenSo, else while the door is open. A
-// legacy client can't send a later round again, so that one enters a closed door too.
-func (d *door) enter(evenSo bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed && !evenSo {
-		return false
-	}
-	d.inside++
-	return true
-}
-
-func (d *door) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.inside
-}
-
-func (d *door) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inside--
-	d.empty.Note(d.inside == 0)
-}
-
-// close shuts the door. The channel is closed once everybody has left.
-func (d *door) close() (empty <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	return d.empty.Wait(d.inside == 0)
+	return []keep.Service{rt.keeper}
 }
 
 // Stats counts the rounds and handlers of this moment.
 func (rt *Runtime) Stats() listen.Stats {
 	s := listen.Stats{Rounds: int(rt.rounds.Load())}
-	rt.count(&s, func(listen.Waiting, time.Time) {})
+	rt.services.Count(&s, func(listen.Waiting, time.Time) {}, rt.keeperService()...)
 	return s
-}
-
-func (rt *Runtime) count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
-	var all []keep.Service
-	all, s.Draining, s.Closed = rt.services.state()
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
-	}
-	for _, service := range all {
-		service.Count(s, waiting)
-	}
 }
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
 func (rt *Runtime) Waiting() []listen.Waiting {
-	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
-	add := func(key listen.Waiting, since time.Time) {
-		w, known := found[key]
-		if !known {
-			w = key
-		}
-		w.Calls++
-		w.Longest = max(w.Longest, now.Sub(since))
-		found[key] = w
-	}
-	rt.count(new(listen.Stats), add)
-	rt.asking.mu.Lock()
-	for w, since := range rt.asking.calls {
-		add(*w, since)
-	}
-	rt.asking.mu.Unlock()
-	return slices.SortedFunc(maps.Values(found), func(a, b listen.Waiting) int {
-		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
+	return lifecycle.Waiting(func(waiting func(listen.Waiting, time.Time)) {
+		rt.services.Count(new(listen.Stats), waiting, rt.keeperService()...)
 	})
 }

@@ -63,20 +63,20 @@ const (
 // target is a registered handler without its types.
 type target struct {
 	registry.Handler
-	rt          *Runtime
-	policy      LegacyPolicy
-	unaskable   UnaskablePolicy
-	version     string
-	needs       needs
-	unstored    bool
-	same        SamePolicy
-	sameKey     func(ctx context.Context, req mcp.Request) string
-	again       bool // a round that was cut off runs again
-	cancel      bool
-	within      time.Duration // of a round that is kept
-	task        rendezvous.TaskPolicy
-	codec       sealer // nil for that of the runtime
-	ttl         time.Duration
+	rt        *Runtime
+	policy    LegacyPolicy
+	unaskable UnaskablePolicy
+	version   string
+	needs     needs
+	unstored  bool
+	same      SamePolicy
+	sameKey   func(ctx context.Context, req mcp.Request) string
+	again     bool // a round that was cut off runs again
+	cancel    bool
+	within    time.Duration // of a round that is kept
+	task      rendezvous.TaskPolicy
+	codec     sealer // nil for that of the runtime
+	ttl       time.Duration
 
 	print          string
 	goes           func(print string) bool

@@ -187,11 +187,11 @@ type asks struct {
 func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
 	var none complete[Out]
 	rt := f.rt
-	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
+	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.Enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
 		return none, asks{}, callerror.ShuttingDown()
 	}
-	defer rt.door.leave()
+	defer rt.door.Leave()
 	if rt.opts.Narrow != nil {
 		var err error
 		if ctx, err = rt.narrow(ctx, &ex, f.target); err != nil {
