@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -159,16 +160,16 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 		err := r.readOutcome(value, key)
 		return *v, err
 	}
-	result := &mcp.ElicitResult{Action: "accept"}
+	raw := &mcp.ElicitResult{Action: "accept"}
 	var err error
 	switch {
 	case !question.IsOutcome(value):
-		result.Content, err = form.Decode[map[string]any](value, key)
+		raw.Content, err = form.Decode[map[string]any](value, key)
 	case question.OutcomeOf(value) == question.Declined:
-		result.Action = "decline"
+		raw.Action = "decline"
 	default:
-		result.Action = "cancel"
+		raw.Action = "cancel"
 	}
-	*any(v).(**mcp.ElicitResult) = result
+	*any(v).(**mcp.ElicitResult) = raw
 	return *v, err
 }

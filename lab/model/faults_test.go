@@ -119,7 +119,7 @@ var explored = []fault{
 	{what: "A state is not bound to the arguments of its request.", file: seals,
 		old: `Arguments: r.ex.arguments`, new: `Arguments: PICK(nil, r.ex.arguments)`},
 	{what: "A state is not bound to its server.", file: seals,
-		old: `Audience: r.target.audience`, new: `Audience: PICK("", r.target.audience)`},
+		old: `Audience: r.target.Audience`, new: `Audience: PICK("", r.target.Audience)`},
 	{what: "A state is not bound to the era and the session of its call.", file: seals,
 		old: `if e := r.ex.client.Era; e != era.Modern {`, new: `if e := r.ex.client.Era; !ON && e != era.Modern {`},
 	{what: "A state is not bound to its user.", file: seals,
