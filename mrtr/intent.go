@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
@@ -113,7 +114,7 @@ func (r *round) mean(ctx context.Context) error {
 		// The rounds of a task find each other by the id, and an effect of a call whose record was lost
 		// is found by the idempotency key that is made of it.
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
-		r.st.id = hex.EncodeToString(sum[:idLen/2])
+		r.st.id = hex.EncodeToString(sum[:digest.IDLen/2])
 	}
 	if task != nil {
 		r.st.id, r.taskPrint = in.name+r.st.id, in.print
@@ -148,7 +149,7 @@ func (r *round) keepForTask(ctx context.Context, in *intent) error {
 // undone.
 func (r *round) meanAlone() {
 	if len(r.target.undos) > 0 {
-		name := newID()[:intentLen]
+		name := digest.NewID()[:digest.IntentLen]
 		r.intend(&intent{name: name, print: name, alone: true})
 	}
 }
@@ -188,7 +189,7 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	case r.intent == nil:
 		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
 	case !r.intent.keyed:
-		line.branch, line.seen = newID()[:16], o.Joins.Seen
+		line.branch, line.seen = digest.NewID()[:16], o.Joins.Seen
 		fallthrough
 	default:
 		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
@@ -254,7 +255,7 @@ func (r *round) splitOff() {
 	}
 	r.st = state{round: 1, version: r.target.version, style: r.target.print, trace: old.trace}
 	sum := sha256.Sum256([]byte(old.id + " " + old.lineage().branch + " " + strconv.Itoa(old.turn)))
-	r.st.id = old.intent() + hex.EncodeToString(sum[:16])
+	r.st.id = digest.IntentOf(old.id) + hex.EncodeToString(sum[:16])
 	r.st.mark, r.st.turn, r.st.until = old.mark, old.turn, old.until
 	line := old.lineage()
 	line.seen = 0 // of the other call
@@ -331,6 +332,6 @@ func (r *round) start(err error) keep.Outcome {
 // declare describes the task that the call would be. A call that becomes a task in a later round has
 // another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
-	i := rendezvous.Intent{Name: taskName(r.target.Audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
+	i := rendezvous.Intent{Name: digest.TaskName(r.target.Audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
 	task.Declare(r.target.task, r.st.isKept(), i)
 }

@@ -321,7 +321,7 @@ func (l *ledger) describe() listen.Round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return listen.Round{
-		Call: l.st.id, Intent: l.st.intent(), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
+		Call: l.st.id, Intent: digest.IntentOf(l.st.id), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
 		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
 		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
 	}

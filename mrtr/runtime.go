@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
 	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
@@ -235,34 +235,7 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	if err != nil {
 		return nil, err
 	}
-	return &layerSealer{codec.For(purpose), rt.audience}, nil
-}
-
-// layerSealer implements [keep.Sealer].
-type layerSealer struct {
-	codec    *statecodec.Codec
-	audience string
-}
-
-func (s *layerSealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
-	return s.codec.Seal(s.bind(b), payload)
-}
-
-func (s *layerSealer) Open(b statecodec.Binding, token string) ([]byte, error) {
-	return s.codec.Open(s.bind(b), token)
-}
-
-func (s *layerSealer) bind(b statecodec.Binding) statecodec.Binding {
-	b.Audience = audienceOf(s.audience, b.Audience)
-	return b
-}
-
-// audienceOf is the audience of a server, or one of its own within that.
-func audienceOf(server, own string) string {
-	if own == "" {
-		return server
-	}
-	return strconv.Quote(server) + strconv.Quote(own)
+	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.audience}, nil
 }
 
 // sealFor gives a handler the codec of its own StateTTL.

@@ -10,8 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -36,7 +38,7 @@ func (r *round) open(ctx context.Context) (err error) {
 			return r.reject(listen.RefusedRequest, "its arguments have no canonical form", err, badArguments())
 		}
 		r.begins = true
-		r.st = state{id: newID(), round: 1, version: t.version, style: t.print}
+		r.st = state{id: digest.NewID(), round: 1, version: t.version, style: t.print}
 		if err := r.beginKept(ctx); err != nil {
 			return err
 		}
@@ -132,8 +134,8 @@ func (r *round) unidentified(cause error) error {
 	if errors.Is(cause, errNoUser) {
 		why = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return r.reject(listen.RefusedPrincipal, why, cause, &refusal{
-		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
+	return r.reject(listen.RefusedPrincipal, why, cause, &report.Refusal{
+		Text: "This request was refused: its sender is not identified.", Kind: "unidentified", Expected: true, Cause: cause,
 	})
 }
 
@@ -256,7 +258,7 @@ func (r *round) send(token string, asks []question.Pending) {
 // its method is tools/call if empty. The content has answers and values of effects.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
-	request.Audience = audienceOf(rt.audience, request.Audience)
+	request.Audience = audience.Of(rt.audience, request.Audience)
 	payload, err := rt.codec.Open(request, state)
 	if err != nil {
 		return nil, err
@@ -293,7 +295,7 @@ func endedByAnswers(err error) bool {
 // misregistered refuses a request for a name that two handlers are registered under.
 func (r *round) misregistered() error {
 	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, r.ex.nameInLog())
-	return r.reject(listen.RefusedRequest, cause.Error(), cause, &refusal{
-		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	return r.reject(listen.RefusedRequest, cause.Error(), cause, &report.Refusal{
+		Text: "This request was refused: its server is not set up correctly.", Kind: report.TypeOf(cause), Cause: cause,
 	})
 }

@@ -52,17 +52,6 @@ func (st *state) lineage() lineage {
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
 
-// intentLen is the length of the name of an intent, with which the id of its call begins.
-const intentLen = 22
-
-// intent is the name that this call shares with every call that means the same, "" if it has none.
-func (st *state) intent() string {
-	if len(st.id) <= idLen {
-		return ""
-	}
-	return st.id[:intentLen]
-}
-
 // isReplaced reports whether another version of the handler than this one served an earlier round.
 func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" }
 

@@ -13,8 +13,10 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
 	"github.com/mrtr-go/sdk/mrtr/internal/registry"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
@@ -141,7 +143,7 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
 	}
-	t.Name, t.Audience, t.OwnAudience = o.Name, audienceOf(rt.audience, o.Audience), o.Audience != ""
+	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.audience, o.Audience), o.Audience != ""
 	if t.Name != "" {
 		rt.registrations.Add(t)
 	}
@@ -253,7 +255,7 @@ func stopper[Out any](f result.Format[Out]) func(any) keep.Outcome {
 // Read implements [keep.Recorder].
 func (t *target) Read(b []byte) (o keep.Outcome) {
 	if len(b) == 0 {
-		return keep.Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
+		return keep.Outcome{Err: report.With(&Error{Reason: ResultNotKept}, report.Applied, "")}
 	}
 	r, format := jsontext.Open(b, "v")
 	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")

@@ -3,8 +3,6 @@ package mrtr
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -18,6 +16,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/mrtr/listen"
@@ -272,7 +271,7 @@ func (r *round) forClient(err error) error {
 	if r.target.rt.listener == nil { // nobody else would know
 		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
 	}
-	return hideFault(err)
+	return report.Hide(err)
 }
 
 // exchange is one request, whichever of the three methods it is for.
@@ -303,18 +302,6 @@ const (
 	promptsGet    = "prompts/get"
 	resourcesRead = "resources/read"
 )
-
-// idLen is the length of an identifier.
-const idLen = 32
-
-// newID makes an identifier that nobody can guess.
-func newID() string {
-	var b [idLen / 2]byte
-	rand.Read(b[:]) // never fails: it ends the process instead
-	var text [idLen]byte
-	hex.Encode(text[:], b[:])
-	return string(text[:])
-}
 
 // isTask reports whether a context is that of a task's round.
 func isTask(ctx context.Context) bool { return rendezvous.TaskRoundOf(ctx).IsTask() }

@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/spelling"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -246,7 +247,7 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	if token == "" {
 		r.st = state{version: t.version, style: t.print, mark: c.Text("mark")}
 		r.intent = &intent{name: c.Text("intent"), print: c.Text("print"), keyed: c.Flag("keyed"), alone: c.Flag("alone")}
-		r.st.id = r.intent.name + newID() // until the Keeper tells under which its effects are
+		r.st.id = r.intent.name + digest.NewID() // until the Keeper tells under which its effects are
 		return r
 	}
 	var err error

@@ -249,7 +249,7 @@ var tested = []fault{
 	{what: "Nobody looks after a turn that was cut off in its first effect.", file: heldTurn, by: keeper + "TestAnAbandonedCall$",
 		old: `	if len(effects) > 0 {`, new: `	if len(effects) > 0 && !ON {`},
 	{what: "A call with a key has another id when its record is lost.", file: intents, by: keeper + "TestACallWithAKeyFindsItsPayment",
-		old: `r.st.id = hex.EncodeToString(sum[:idLen/2])`, new: `r.st.id = PICK(r.st.id, hex.EncodeToString(sum[:idLen/2]))`},
+		old: `r.st.id = hex.EncodeToString(sum[:digest.IDLen/2])`, new: `r.st.id = PICK(r.st.id, hex.EncodeToString(sum[:digest.IDLen/2]))`},
 	{what: "A runtime is closed before its calls are undone.", file: "mrtr/linear/frames.go", by: "mrtr TestAHeldHandlerThatIsLetGoIsUndone",
 		old: `t.parked.places + t.undoing }`, new: `t.parked.places + PICK(0, t.undoing) }`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",
