@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
@@ -304,7 +305,7 @@ func shown(key string) string {
 
 // inDoubt reports whether an error of an effect leaves open whether the effect happened: its
 // time ran out, it was cancelled, its connection ended after the request may have been sent,
-// or the error says so itself. ctx is that of the effect.
+// or the error says so itself, as a server's does that lost the call. ctx is that of the effect.
 func inDoubt(ctx context.Context, err error) bool {
 	var known *notDone
 	var stop *stopped
@@ -319,6 +320,7 @@ func inDoubt(ctx context.Context, err error) bool {
 	return ctx.Err() != nil ||
 		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
 		errors.As(err, &timeout) && timeout.Timeout() ||
+		callerror.LeavesOpen(err) ||
 		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
 }
 
