@@ -77,7 +77,7 @@ type Handler struct {
 	refused   func(reason string) // nil if nobody wants to know
 
 	limits
-	maxBytes int64
+	bodies *bodies
 
 	door     inflight.Door     // of the requests that Shutdown waits for
 	load     *inflight.Counter // calls
@@ -110,7 +110,7 @@ func newHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions,
 	if err != nil {
 		return nil, usage.New("mcphttp", "HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, refused: o.Refused, limits: l, maxBytes: o.MaxMessageBytes}
+	h := &Handler{guard: guard, refused: o.Refused, limits: l, bodies: newBodies(o.MaxMessageBytes, l.body)}
 	h.sessions = sessions{limits: l, end: h.endSession, open: map[string]*session{}, owners: map[string]*owner{}}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())

@@ -32,7 +32,9 @@ type HandlerOptions struct {
 	// does not come from a web page has no origin and is let through. Pages of these
 	// origins get the headers of the CORS protocol; see [Handler.WithCORS].
 	AllowedOrigins []string
-	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
+	// MaxMessageBytes bounds a request's body; 4 MiB if zero. The bodies that are on their way
+	// may have 64 times that together, and 16 times for one client: one more is refused with
+	// 503, or 429.
 	MaxMessageBytes int64
 	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
 	// zero. One more is refused with 503. A call is in flight until its handler has

@@ -53,6 +53,7 @@ type Router struct {
 	instances map[string]*instance
 	ready     func(instance string) bool
 	trusted   []netip.Prefix
+	bodies    *bodies
 	proxy     *httputil.ReverseProxy
 	stop      context.CancelFunc // ends the watch over the instances
 }
@@ -99,7 +100,7 @@ func newRouter(instances map[string]*url.URL, opts *RouterOptions, transport htt
 	case len(instances) == 0:
 		return nil, usage.New("mcphttp", "a router needs an instance")
 	}
-	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies}
+	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies, bodies: newBodies(mcp.DefaultMaxRequestBodyBytes, time.Minute)}
 	for name, to := range instances {
 		if err := statecodec.CheckInstance(name); err != nil {
 			return nil, usage.New("mcphttp", "%w", err)
@@ -151,7 +152,7 @@ func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var to routed
 	if r.Method == http.MethodPost {
 		var ok bool
-		if to.body, ok = readBody(w, r, mcp.DefaultMaxRequestBodyBytes, time.Minute, context.Background()); !ok {
+		if to.body, ok = h.bodies.read(w, r, context.Background()); !ok {
 			return
 		}
 	}
