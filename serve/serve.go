@@ -47,7 +47,11 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 		}
 	}
 	if o.Tasks != nil {
-		m, err := tasks.Install(server, o.Tasks)
+		own := *o.Tasks
+		if o.Auth != nil {
+			own.Admit = o.Auth.admitAnd(own.Admit)
+		}
+		m, err := tasks.Install(server, &own)
 		if err != nil {
 			return err
 		}
