@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -123,7 +123,7 @@ const maxQuestions = 16
 // take makes the handler's questions pending. Those that this client cannot be asked are
 // settled at once. It reports whether all are.
 func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
-	var few [fewQuestions]*spec
+	var few [fewQuestions]*question.Spec
 	specs, err := specsOf(few[:0], need.questions)
 	switch {
 	case err != nil:
@@ -136,18 +136,15 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 	if err := r.mayAsk(p, specs); err != nil {
 		return false, err
 	}
-	r.st.pending = make([]pending, len(specs))
+	r.st.pending = make([]question.Pending, len(specs))
 	settled = true
 	for i, s := range specs {
 		q := &r.st.pending[i]
-		q.spec = s
-		if d := s.patience(); d > 0 {
-			q.lapses = time.Now().Add(d).UnixMilli()
-		}
-		if q.reworded, err = r.reword(s); err != nil {
+		*q = question.Open(s)
+		if q.Reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		if q.answer = r.known.take(s); q.settled() {
+		if q.Answer = r.known.take(s); q.Settled() {
 			continue
 		}
 		standIn, err := r.gate(s)
@@ -156,10 +153,10 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 			r.report(s, listen.HowNotAsked)
 			return false, err
 		case standIn != nil:
-			r.report(s, howStandIn(standIn))
+			r.report(s, question.HowStandIn(standIn))
 		}
-		q.answer = standIn
-		settled = settled && q.settled()
+		q.Answer = standIn
+		settled = settled && q.Settled()
 	}
 	if !settled {
 		return false, nil
@@ -170,18 +167,18 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 // mayAsk returns an error for questions that must not be asked now: two in other words under
 // one key, or questions that were just answered, if the handler read none of the answers. Its
 // guards then look under other keys, and would ask until the call has too many rounds.
-func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
+func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 	p.locked(func(l *ledger) {
 		ignored := ""
 		for _, s := range specs {
-			e := l.st.done.answer(s.key)
+			e := l.st.done.answer(s.Key)
 			switch {
-			case e == nil || l.freshOf(s.key) == nil || !e.answers(s):
-			case p.hasRead(s.key):
+			case e == nil || l.freshOf(s.Key) == nil || !e.answers(s):
+			case p.hasRead(s.Key):
 				ignored = ""
 				return
 			case ignored == "":
-				ignored = s.key
+				ignored = s.Key
 			}
 		}
 		if ignored != "" {
@@ -199,22 +196,22 @@ func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
 
 // reword counts how many times in a row a question was worded anew, right after its answer. To
 // go on with that would ask for ever. Where an effect stands on the answer the call ends.
-func (r *round) reword(s *spec) (n int, err error) {
+func (r *round) reword(s *question.Spec) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.st.done.answer(s.key)
+	e := r.st.done.answer(s.Key)
 	if e == nil || e.answers(s) {
 		return 0, nil
 	}
-	if r.st.done.standsOn(s.key) {
-		return 0, r.diverged("question %q is not worded as it was", s.key)
+	if r.st.done.standsOn(s.Key) {
+		return 0, r.diverged("question %q is not worded as it was", s.Key)
 	}
-	last := r.freshOf(s.key)
+	last := r.freshOf(s.Key)
 	switch {
 	case last == nil || r.st.isDeployed(r.target.version):
 		return 0, nil
 	case e.reworded > 0:
-		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)
+		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.Key, last.Message, s.Message)
 	}
 	return e.reworded + 1, nil
 }
@@ -243,14 +240,14 @@ func (r *round) askAgain() (keep.Outcome, error) {
 	var err error
 	for i := range r.st.pending {
 		p := &r.st.pending[i]
-		if p.refusedBy == "" {
+		if p.RefusedBy == "" {
 			continue
 		}
-		refused = append(refused, p.key)
-		if e := p.again(p.refusedBy); e != nil && err == nil {
+		refused = append(refused, p.Key)
+		if e := p.Again(p.RefusedBy); e != nil && err == nil {
 			err = e
 		}
-		p.refusedBy = ""
+		p.RefusedBy = ""
 	}
 	r.refused = false
 	r.mu.Unlock()
