@@ -344,7 +344,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 		return true // the request ends, and its turn was not taken
 	case !r.keeps, r.intent != nil && r.intent.alone, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
-	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
+	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
 		return true
 	}
 	var e *Error

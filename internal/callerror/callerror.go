@@ -24,6 +24,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -49,6 +50,25 @@ const CodeNotBegun = -31001
 func NotBegun(message, reason string) *jsonrpc.Error {
 	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":true}`...)
 	return &jsonrpc.Error{Code: CodeNotBegun, Message: message, Data: json.RawMessage(data)}
+}
+
+// CodeUnknown is the code of a call that was begun, and of which nobody knows how it ended.
+// WebSocket has the same number for a server that goes.
+const CodeUnknown = 1001
+
+// Unknown answers such a call. Whether to send it again is for its client to decide: where a
+// store keeps its rounds, that is safe.
+func Unknown(message, reason string) *jsonrpc.Error {
+	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":false,"effects":"unknown"}`...)
+	return &jsonrpc.Error{Code: CodeUnknown, Message: message, Data: json.RawMessage(data)}
+}
+
+// LeavesOpen reports whether an error is such an answer, which another server gave to a call of the
+// handler's.
+func LeavesOpen(err error) bool {
+	var wire *jsonrpc.Error
+	var says struct{ Effects string }
+	return errors.As(err, &wire) && json.Unmarshal(wire.Data, &says) == nil && says.Effects == "unknown"
 }
 
 // ShuttingDown refuses a request because the server shuts down. It has done nothing, and can be sent
