@@ -85,11 +85,6 @@ type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
 
-// diverge is the error of a handler that goes another way than in an earlier round.
-func diverge(format string, args ...any) error {
-	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
-}
-
 // endOfQuestion is the error of a call that a question ends.
 func endOfQuestion(err error) error {
 	if end, ok := err.(*question.End); ok {

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -106,7 +107,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	}
 	l.noting.Lock()
 	defer l.noting.Unlock()
-	l.setOpen(func(open []entry) []entry { return append(open, e) })
+	l.mu.Lock()
+	l.open = append(l.open, e)
+	l.mu.Unlock()
 	err := l.notes.Begun(ctx)
 	if err == nil {
 		return given()
@@ -144,21 +147,14 @@ func (l *ledger) noteEnded(e *entry) {
 	}
 }
 
-func (l *ledger) setOpen(change func([]entry) []entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open = change(l.open)
-}
-
 // close takes an effect from those that have begun, and reports whether it was there.
 func (l *ledger) close(e *entry) (found bool) {
-	l.setOpen(func(open []entry) []entry {
-		i := slices.IndexFunc(open, func(o entry) bool { return o.kind == e.kind && o.key == e.key })
-		if found = i >= 0; found {
-			return slices.Delete(open, i, i+1)
-		}
-		return open
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.open, func(o entry) bool { return o.kind == e.kind && o.key == e.key })
+	if found = i >= 0; found {
+		l.open = slices.Delete(l.open, i, i+1)
+	}
 	return found
 }
 
@@ -272,7 +268,7 @@ func (l *ledger) grow(e entry, about listen.Entry) {
 
 // hear keeps an entry for the listener until the lock is free. The caller holds l.mu.
 func (l *ledger) hear(e listen.Entry) {
-	if l.target.rt.listener != nil {
+	if l.target.rt.opts.Listener != nil {
 		l.heard = append(l.heard, e)
 	}
 }
@@ -291,7 +287,7 @@ func (l *ledger) locked(f func()) {
 
 // tell tells the listener, whose panics are its own business.
 func (l *ledger) tell(heard []listen.Entry) {
-	at, listener := l.describe(), l.target.rt.listener
+	at, listener := l.describe(), l.target.rt.opts.Listener
 	for _, e := range heard {
 		_ = guard(func() error { listener.Heard(l.life, at, e); return nil })
 	}
@@ -311,9 +307,7 @@ func (l *ledger) outcome() history {
 // diverged is the error of a handler that goes another way than in an earlier round. It says
 // whether the handler was replaced meanwhile.
 func (l *ledger) diverged(format string, args ...any) error {
-	err := diverge(format, args...).(*Error)
-	err.Replaced = l.st.isReplaced(l.target.version)
-	return err
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...), Replaced: l.st.isReplaced(l.target.version)}
 }
 
 // describe describes the round.

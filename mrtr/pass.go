@@ -151,21 +151,13 @@ func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	if s == nil {
 		return q.Err() == nil
 	}
-	p.locked(func(l *ledger) {
-		e := l.st.done.answer(s.Key)
-		ok = p.mean(s) == nil && e != nil && e.answers(s)
-	})
+	_, ok = p.answer(s)
 	return ok
 }
 
 // GivenAs is the answer under a key, whatever words it was given to.
 func GivenAs[T any](p *Pass, key string) (v T, ok bool) {
-	var value json.RawMessage
-	p.locked(func(l *ledger) {
-		if e := l.st.done.answer(key); e != nil {
-			value, ok = e.value, true
-		}
-	})
+	value, ok := p.value(func(h history) *entry { return h.answer(key) })
 	if !ok {
 		return v, false
 	}
@@ -231,12 +223,9 @@ func (p *Pass) Unnote(key string) {
 
 // Noted is the value that Note remembered.
 func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
-	p.locked(func(l *ledger) {
-		if e := l.st.done.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key }); e != nil {
-			value, ok = e.value, true
-		}
+	return p.value(func(h history) *entry {
+		return h.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key })
 	})
-	return value, ok
 }
 
 // Filed are the keys of all answers, effects and notes.
@@ -251,8 +240,13 @@ func (p *Pass) Filed() (keys []string) {
 
 // Happened is the value of an effect that happened.
 func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
+	return p.value(func(h history) *entry { return h.effect(key) })
+}
+
+// value is that of an entry of the history.
+func (p *Pass) value(find func(h history) *entry) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
-		if e := l.st.done.effect(key); e != nil {
+		if e := find(l.st.done); e != nil {
 			value, ok = e.value, true
 		}
 	})
@@ -296,7 +290,7 @@ func (p *Pass) Diverge(format string, args ...any) error {
 
 // Enter tells the listener that a function of the author's is about to be called.
 func (p *Pass) Enter(function string) {
-	if p.at.Load().target.rt.listener != nil {
+	if p.at.Load().target.rt.opts.Listener != nil {
 		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.Entered, Key: function}) })
 	}
 }

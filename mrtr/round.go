@@ -33,8 +33,6 @@ type round struct {
 	rejected  *rejection // of a request that was refused
 }
 
-func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
-
 // A rejection is why a request was refused. Its client is not told.
 type rejection struct {
 	part  listen.RefusedPart
@@ -44,9 +42,7 @@ type rejection struct {
 
 // newRound is a round that enters no handler.
 func newRound(t *target, ex exchange) *round {
-	r := &round{}
-	r.begin(t, ex, nil)
-	return r
+	return &round{ledger: ledger{target: t, ex: ex}}
 }
 
 // beside is another round of the same request, to open a state in that is not the one it goes on with.
@@ -385,14 +381,10 @@ func (r *round) cutShort(why string) keep.Outcome {
 
 // began tells the listener that a round has begun, and returns the context of the round.
 func (r *round) began(ctx context.Context) context.Context {
-	if r.target.rt.listener == nil {
+	listener := r.target.rt.opts.Listener
+	if listener == nil {
 		return ctx
 	}
-	return r.tellBegan(ctx)
-}
-
-func (r *round) tellBegan(ctx context.Context) context.Context {
-	listener := r.target.rt.listener
 	r.life = ctx
 	at, own := r.describe(), ctx
 	_ = guard(func() error {
@@ -409,7 +401,7 @@ func (r *round) tellBegan(ctx context.Context) context.Context {
 
 // endedWith tells the listener how a round ended, after what it has heard of it.
 func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
-	if r.target.rt.listener == nil {
+	if r.target.rt.opts.Listener == nil {
 		return
 	}
 	r.locked(func() {})
@@ -424,7 +416,7 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 
 // refusedWith tells the listener of a request that was refused.
 func (r *round) refusedWith(ctx context.Context, err error) {
-	if r.target.rt.listener == nil {
+	if r.target.rt.opts.Listener == nil {
 		return
 	}
 	if r.rejected.part != listen.RefusedRound { // which may run on
@@ -442,6 +434,6 @@ func (r *round) endedOrRefused(ctx context.Context, o keep.Outcome) {
 }
 
 func (r *round) tellEnded(ctx context.Context, e listen.End) {
-	at, listener := r.describe(), r.target.rt.listener
+	at, listener := r.describe(), r.target.rt.opts.Listener
 	_ = guard(func() error { listener.Ended(ctx, at, e); return nil })
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -161,18 +162,12 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	asks := r.asks()
+	r.mu.Lock() // a held handler may be let go of at once, and its round with it
+	asks := r.st.pending
+	r.mu.Unlock()
 	question.Keep(asks)
 	r.send(token, asks)
 	return keep.Outcome{Token: token, Extend: r.extend(was)}, nil
-}
-
-// asks are the questions that go out. A held handler may be let go of at once, and its round
-// with it.
-func (r *round) asks() []question.Pending {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.st.pending
 }
 
 // states are the sealer of this round's states, and how long those open.
@@ -201,7 +196,7 @@ func (r *round) sealAsIs() (string, error) {
 	r.mu.Lock() // a held handler may be let go of at once, and ends its effects
 	p.B = r.st.appendTo(p.B)
 	r.mu.Unlock()
-	if limit := r.target.rt.limits.MaxStateBytes; len(p.B) > limit {
+	if limit := r.target.rt.opts.Limits.MaxStateBytes; len(p.B) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
 	codec, _ := r.states()
@@ -258,7 +253,7 @@ func (r *round) send(token string, asks []question.Pending) {
 // its method is tools/call if empty. The content has answers and values of effects.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
-	request.Audience = audience.Of(rt.audience, request.Audience)
+	request.Audience = audience.Of(rt.opts.Audience, request.Audience)
 	payload, err := rt.codec.Open(request, state)
 	if err != nil {
 		return nil, err
@@ -271,7 +266,7 @@ func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMe
 
 // maxAsks bounds the rounds of this call that ask.
 func (r *round) maxAsks() int {
-	limit := r.target.rt.limits.MaxRounds
+	limit := r.target.rt.opts.Limits.MaxRounds
 	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
 		return limit
 	}
@@ -284,12 +279,8 @@ func tooManyRounds(limit int) error {
 
 // endedByAnswers reports whether a call was ended by the answers of its user.
 func endedByAnswers(err error) bool {
-	switch e, _ := err.(*Error); {
-	case e == nil:
-		return false
-	default:
-		return e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged
-	}
+	e, ok := err.(*Error)
+	return ok && slices.Contains([]Reason{Declined, Cancelled, Unanswered, Diverged}, e.Reason)
 }
 
 // misregistered refuses a request for a name that two handlers are registered under.

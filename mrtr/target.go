@@ -105,9 +105,9 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	}
 	needs, err := needsOf(s, o.Needs)
 	if err = cmp.Or(err,
-		inherit(&o.Legacy, rt.legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
-		inherit(&o.Unaskable, rt.unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
-		inherit(&o.Same, rt.same, SameWaiting, "HandlerOptions.Same"),
+		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
+		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Same, rt.opts.Same, SameWaiting, "HandlerOptions.Same"),
 		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
 		checkUndos(s.Undos), o.Task.check(),
 	); err != nil {
@@ -143,13 +143,18 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
 	}
-	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.audience, o.Audience), o.Audience != ""
+	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.opts.Audience, o.Audience), o.Audience != ""
 	if t.Name != "" {
 		rt.registrations.Add(t)
 	}
 	rt.audiences.Store(t.Audience, nil)
 	if rt.keeper != nil && len(t.undos) > 0 {
-		rt.looks.Do(func() { rt.watches.Store(rt.keeper.Overdue(rt.endOverdue)) })
+		rt.looks.Do(func() {
+			end := func(ctx context.Context, outcome []byte) bool {
+				return rt.endAbandoned(ctx, outcome, "no answer came in time")
+			}
+			rt.watches.Store(rt.keeper.Overdue(end))
+		})
 	}
 	return t
 }

@@ -260,11 +260,6 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	return r
 }
 
-// endOverdue ends the call of an outcome or a turn that is due.
-func (rt *Runtime) endOverdue(ctx context.Context, outcome []byte) (done bool) {
-	return rt.endAbandoned(ctx, outcome, "no answer came in time")
-}
-
 // endAbandoned ends the call of an outcome or a turn that is looked after, unless somebody has gone
 // on with it.
 func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason string) (done bool) {
