@@ -228,7 +228,7 @@ type SamePolicy int
 const (
 	// SameInherit takes the runtime's policy, by default SameWaiting.
 	SameInherit SamePolicy = iota
-	// SameNone makes each first request a call of its own, whatever key it has.
+	// SameNone makes each first request a separate call, whatever key it has.
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
 	// its first answer. One that comes later catches up with the call by the same answers. A

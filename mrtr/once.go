@@ -20,7 +20,7 @@ type Action[T any] func(ctx context.Context, idem string) (T, error)
 // An Act is an [Action] without a value.
 type Act func(ctx context.Context, idem string) error
 
-// EffectOptions settle an effect that began and whose end nobody knows.
+// EffectOptions settle an effect that began and whose end is unknown.
 type EffectOptions[T any] struct {
 	// Check asks the system that has the effect whether it happened, and for its value. After
 	// false it runs; after an error it stays in doubt.
@@ -259,8 +259,7 @@ func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Acti
 	return v, NotDone(err)
 }
 
-// settle finds out about an earlier attempt whose outcome nobody knows, or one that nobody
-// remembers.
+// settle finds out about an earlier attempt whose outcome is unknown, or that left no trace.
 func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
 	if !a.doubtful && !o.CheckFirst || a.doubtful && o.Again && o.Check == nil {
 		return v, false, nil
@@ -274,7 +273,7 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 		unknown := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
 		err = unknown
 		a.p.locked(func(l *ledger) {
-			if !l.st.done.inDoubt(a.key) { // an attempt that nobody remembers
+			if !l.st.done.inDoubt(a.key) { // an attempt that left no trace
 				if l.doubts {
 					unknown.Detail = forgetful
 				}
@@ -294,11 +293,11 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	return v, happened, nil
 }
 
-// meetsAgain reports whether the code goes on from a doubt that cannot be settled, and meets it again
-// in each later round: with a Keeper the doubt ends its round.
+// meetsAgain reports whether the code survives a doubt that can't be settled, and meets it again in
+// each later round. With a Keeper the doubt ends its round.
 func (a *attempt) meetsAgain() bool { return a.p.replays && a.p.at.Load().notes == nil }
 
-// note writes down that the effect is about to begin, where somebody keeps the round.
+// note writes down that the effect is about to begin, if a Keeper has the round.
 func (a *attempt) note(ctx context.Context) error {
 	l := a.p.at.Load()
 	if err := l.noteBegun(ctx, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
@@ -385,7 +384,7 @@ func (l *loose) Value(key any) any {
 	return l.values.Value(key)
 }
 
-// shield makes the context of an effect: nothing is cut in the middle because somebody stopped
+// shield makes the context of an effect: no effect is cut in the middle because its client stopped
 // waiting. It has the values of the author's context, and of its cancellation only what the
 // author added. It ends with the effect's own time, and when Close gives up on effects. An
 // effect inside another lives in the context of that one. The error is that of a round which

@@ -35,7 +35,7 @@ type Pass struct {
 // An Asker waits for answers, in a style whose handlers can wait.
 type Asker interface {
 	Await(questions []AnyQuestion) error
-	// Again asks anew for an answer that the handler can't read. It is false where nobody can
+	// Again asks anew for an answer that the handler can't read. It is false if the handler can't
 	// wait.
 	Again(q AnyQuestion) bool
 	// MayRun says why a new effect must not run now, after so many answers.
@@ -72,7 +72,7 @@ func (p *Pass) Round() listen.Round { return p.at.Load().describe() }
 // Call is the author's view of the pass.
 func (p *Pass) Call() *Call { return &p.call }
 
-// Held is the Pass of a handler on a goroutine of its own. It has this round until Attach.
+// Held is the Pass of a handler on a separate goroutine. It has this round until Attach.
 func (p *Pass) Held(a Asker, replays bool) *Pass {
 	return (&Pass{asker: a, replays: replays}).begin(p.at.Load())
 }
@@ -203,7 +203,7 @@ func (p *Pass) Running() (key string) {
 	return key
 }
 
-// inDoubt reports whether an effect was begun and nobody knows how it ended.
+// inDoubt reports whether an effect was begun and its end is unknown.
 func (p *Pass) inDoubt(key string) (yes bool) {
 	p.locked(func(l *ledger) { yes = l.inDoubt(key) })
 	return yes
@@ -253,7 +253,7 @@ func (p *Pass) value(find func(h history) *entry) (value json.RawMessage, ok boo
 	return value, ok
 }
 
-// Last makes the result of the call, unless nobody knows whether that ran before.
+// Last runs f, which makes the result of the call, unless f may have run before.
 func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
 	last := entry{kind: listen.Tried, key: key, doubt: true}
@@ -316,7 +316,7 @@ func (p *Pass) Frame() (token string) {
 // Hold has park called when the round is about to ask. The state carries its token.
 func (p *Pass) Hold(park func() (token string, err error)) { p.at.Load().park = park }
 
-// IsWatched reports whether somebody looks after the call when its states have expired.
+// IsWatched reports whether a sweeper looks after the call when its states have expired.
 func (p *Pass) IsWatched() (yes bool) {
 	p.locked(func(l *ledger) { yes = l.watched })
 	return yes
@@ -352,7 +352,7 @@ func (p *Pass) Mean(q AnyQuestion) (err error) {
 	return err
 }
 
-// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
+// Ended is how a handler on a separate goroutine ended: with its error, a panic, or Goexit.
 func (p *Pass) Ended(returned bool, panicked any, err error) error {
 	return ended(returned, panicked, err)
 }

@@ -82,7 +82,7 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	return erased, err
 }
 
-// noNotes is for a round that nobody keeps.
+// noNotes is for a round without a Keeper.
 type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }

@@ -53,8 +53,7 @@ type Options struct {
 	Listener listen.Listener
 }
 
-// check refuses a limit that can never be reached, because another one holds before it: whoever
-// set it believes that it holds.
+// check refuses a limit that can never be reached, because another one holds before it.
 func (o *Options) check() error {
 	if b := o.Bridge; b != nil {
 		switch most := cmp.Or(o.MaxRounds, followedAsks); {
@@ -223,7 +222,7 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.opts.Audience}, nil
 }
 
-// sealFor gives a handler the codec of its own StateTTL.
+// sealFor gives a handler a codec for its StateTTL.
 func (rt *Runtime) sealFor(t *target) {
 	codec, sealed := rt.codec.(*statecodec.Codec)
 	if !sealed { // a test leaves states open

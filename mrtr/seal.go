@@ -43,13 +43,16 @@ func (r *round) open(ctx context.Context) (err error) {
 		if err := r.beginKept(ctx); err != nil {
 			return err
 		}
+		if !r.st.isKept() {
+			return nil
+		}
 		return r.mean(ctx)
 	}
 	return r.takeUp()
 }
 
 // beginKept makes a call that begins one whose rounds are kept. Those of a legacy client are
-// not: its one request asks, and nobody else has the state.
+// not: its one request asks, and the state stays with it.
 func (r *round) beginKept(ctx context.Context) (err error) {
 	rt := r.target.rt
 	if rt.keeper == nil || r.target.unstored || r.ex.client.Era == era.Legacy {
@@ -147,10 +150,12 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 	if r.st.asked++; r.st.asked > r.maxAsks() {
 		return fail(tooManyRounds(r.maxAsks()))
 	}
-	was, seal := r.st.line, r.sealAsIs // its questions are those of whoever asked them
+	was, seal := r.st.line, r.sealAsIs // its questions are those of the handler that asked them
 	if ran {
 		seal = r.seal
-		r.nextTurn()
+		if r.st.isKept() {
+			r.nextTurn()
+		}
 		r.st.frame = ""
 		if r.park != nil {
 			if r.st.frame, err = r.park(); err != nil {
@@ -267,7 +272,7 @@ func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMe
 // maxAsks bounds the rounds of this call that ask.
 func (r *round) maxAsks() int {
 	limit := r.target.rt.opts.Limits.MaxRounds
-	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
+	if r.ex.client.Era != era.Modern || isTask(r.life) { // this server alone follows its rounds
 		return limit
 	}
 	return min(limit, followedAsks)

@@ -194,11 +194,11 @@ func (t *target) difference(p *Pass) error {
 	return p.Diverge("it was written as %s, and is written as %s now", began, own)
 }
 
-// noted reports whether the effects of a run are written down from the start: because it may be
-// gone on with, or its effects undone.
+// noted reports whether the effects of a run are written down from the start, so that the run can be
+// resumed, or its effects undone.
 func (t *target) noted() bool { return t.again || len(t.undos) > 0 }
 
-// goesOn reports whether a run that was cut off, and left these effects, is gone on with.
+// goesOn reports whether an interrupted run that left these effects is resumed.
 func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
@@ -298,7 +298,7 @@ type Style[In, Out any] struct {
 	Continues func(print string) bool
 	Differs   func(p *Pass, print string) error
 	// The handler Replays: it goes on from the history alone. It Holds: it may be held between
-	// rounds. Again: a run that was cut off can be gone on with.
+	// rounds. Again: an interrupted run can be resumed.
 	Replays, Holds, Again bool
 	Asks                  []AnyQuestion // in every call
 	Undos                 []Undoing     // see OnStop

@@ -131,7 +131,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		}
 		made := whole(done.Out)
-		if done.asked { // it was made of somebody's answers
+		if done.asked { // it was made of one user's answers
 			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 		}
 		return made, nil
@@ -221,7 +221,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
 		until := question.Deadlines(r.sent.asks)
-		if r.park != nil { // the handler is held, and nobody asks for the request any more
+		if r.park != nil { // the handler is held, and needs the request no more
 			r.locked(r.rest)
 		}
 		return done, asks{requests, o.Token, until}, err
@@ -271,7 +271,7 @@ func (r *round) forClient(err error) error {
 	if !errors.As(err, &misused) {
 		return err
 	}
-	if r.target.rt.opts.Listener == nil { // nobody else would know
+	if r.target.rt.opts.Listener == nil { // only the log can tell
 		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
 	}
 	return report.Hide(err)
