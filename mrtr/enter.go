@@ -144,7 +144,7 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 		if q.Reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		if q.Answer = r.known.take(s); q.Settled() {
+		if q.Answer = r.known.take(s); q.Answered() {
 			continue
 		}
 		standIn, err := r.gate(s)
@@ -156,7 +156,7 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 			r.report(s, question.HowStandIn(standIn))
 		}
 		q.Answer = standIn
-		settled = settled && q.Settled()
+		settled = settled && q.Answered()
 	}
 	if !settled {
 		return false, nil
@@ -189,7 +189,7 @@ func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 		if err != nil {
 			break
 		}
-		p.locked(func(*ledger) { err = p.mean(s) })
+		p.locked(func(*ledger) { err = p.asks(s) })
 	}
 	return err
 }

@@ -71,8 +71,8 @@ type intent struct {
 	untold bool // the listener does not know how the round ended
 }
 
-// mean resolves the intent of a first request, if others may share it.
-func (r *round) mean(ctx context.Context) error {
+// resolveIntent finds the intent of a first request, if others may share it.
+func (r *round) resolveIntent(ctx context.Context) error {
 	t := r.target
 	task := rendezvous.TaskRoundOf(ctx)
 	if t.task == (rendezvous.TaskPolicy{}) {
@@ -195,7 +195,7 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		standIn, err := r.gate(p.Spec)
@@ -204,7 +204,7 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 			return false, nil
 		}
 		p.StandIn(standIn)
-		goesOn = goesOn && p.Settled()
+		goesOn = goesOn && p.Answered()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {

@@ -19,7 +19,7 @@ func (l *ledger) judge(ctx context.Context) (settled bool, _ error) {
 	var ended error
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -65,7 +65,7 @@ func (l *ledger) gateAgain() (settled bool, _ error) {
 	settled = true
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		standIn, err := l.gate(p.Spec)
@@ -74,7 +74,7 @@ func (l *ledger) gateAgain() (settled bool, _ error) {
 			return false, err
 		}
 		p.StandIn(standIn)
-		settled = settled && p.Settled()
+		settled = settled && p.Answered()
 	}
 	if !settled {
 		return false, nil

@@ -85,7 +85,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ 
 		switch {
 		case err != nil:
 			return v, endOfQuestion(err)
-		case p.Settled():
+		case p.Answered():
 			return decodeAnswer[T](p.Answer, p.Key)
 		}
 	}

@@ -74,7 +74,7 @@ func Effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o ...*
 	case !found:
 		value, err = run(ctx, &a, &own, f)
 	default:
-		if lost := p.Lost(key, new(T)); lost != "" {
+		if lost := p.Mismatch(key, new(T)); lost != "" {
 			err = p.Diverge("the value of effect %q %s", shown(key), lost)
 		}
 	}
@@ -111,16 +111,16 @@ func effectOptions[T any](key string, opts []*EffectOptions[T]) (o EffectOptions
 
 // attempt is one attempt at an effect.
 type attempt struct {
-	p        *Pass
-	key      string
-	idem     string
-	free     bool
-	checks   bool // its author can find out whether it happened
-	inner    bool // it runs inside another effect
-	since    int  // length of the history when it began
-	doubtful bool // an earlier attempt may have happened
-	began    time.Time
-	loose    loose
+	p             *Pass
+	key           string
+	idem          string
+	free          bool
+	checks        bool // its author can find out whether it happened
+	inner         bool // it runs inside another effect
+	since         int  // length of the history when it began
+	doubtful      bool // an earlier attempt may have happened
+	began         time.Time
+	effectContext effectContext
 }
 
 type inside struct{}
@@ -218,7 +218,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Action[T
 		return nil, err
 	}
 	defer cancel()
-	v, done, err := settle(ctx, a, o)
+	v, done, err := resolveDoubt(ctx, a, o)
 	begun = done || err != nil && a.meetsAgain()
 	if err == nil && !done {
 		if err = a.note(ctx); err == nil {
@@ -259,8 +259,8 @@ func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Acti
 	return v, NotDone(err)
 }
 
-// settle finds out about an earlier attempt whose outcome is unknown, or that left no trace.
-func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
+// resolveDoubt finds out about an earlier attempt whose outcome is unknown, or that left no trace.
+func resolveDoubt[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
 	if !a.doubtful && !o.CheckFirst || a.doubtful && o.Again && o.Check == nil {
 		return v, false, nil
 	}
@@ -364,17 +364,17 @@ func (a *attempt) end(ran bool, ending entry, about listen.Entry) {
 	}
 }
 
-// loose is a context without its end, whose effects know which pass they are inside of.
-type loose struct {
+// effectContext is a context without its end, whose effects know which pass they are inside of.
+type effectContext struct {
 	values context.Context
 	life   context.Context // of all effects of the runtime
 	p      *Pass
 }
 
-func (l *loose) Deadline() (end time.Time, ok bool) { return end, false }
-func (l *loose) Done() <-chan struct{}              { return l.life.Done() }
-func (l *loose) Err() error                         { return l.life.Err() }
-func (l *loose) Value(key any) any {
+func (l *effectContext) Deadline() (end time.Time, ok bool) { return end, false }
+func (l *effectContext) Done() <-chan struct{}              { return l.life.Done() }
+func (l *effectContext) Err() error                         { return l.life.Err() }
+func (l *effectContext) Value(key any) any {
 	if key == (inside{}) {
 		return l.p
 	}
@@ -418,8 +418,8 @@ func (a *attempt) shield(ctx context.Context, within time.Duration) (context.Con
 			}
 		}
 	})
-	a.loose = loose{ctx, l.target.rt.effects, a.p}
-	bounded, end := context.WithDeadline(&a.loose, until)
+	a.effectContext = effectContext{ctx, l.target.rt.effects, a.p}
+	bounded, end := context.WithDeadline(&a.effectContext, until)
 	if ctx == life { // all that could end it is what it is shielded from
 		return bounded, end, nil
 	}

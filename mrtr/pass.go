@@ -91,8 +91,8 @@ func (p *Pass) current() *Pass {
 	return p
 }
 
-// mean notes the question that a key stands for in this pass. The caller holds the lock.
-func (p *Pass) mean(q *question.Spec) error {
+// asks notes the question that a key stands for in this pass. The caller holds the lock.
+func (p *Pass) asks(q *question.Spec) error {
 	for _, other := range p.read {
 		if other.Key == q.Key {
 			if !other.SameText(q) && !q.AnyWords {
@@ -109,7 +109,7 @@ func (p *Pass) mean(q *question.Spec) error {
 func (p *Pass) answer(q *question.Spec) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
 		e := l.st.done.answer(q.Key)
-		if p.mean(q) == nil && e != nil && e.answers(q) {
+		if p.asks(q) == nil && e != nil && e.answers(q) {
 			value, ok = e.value, true
 		}
 	})
@@ -145,7 +145,7 @@ func (p *Pass) Answers() (all []Given) {
 	return all
 }
 
-// Answered reports whether q has its answer. It counts as asking q, as [Pass.Mean] does.
+// Answered reports whether q has its answer. It counts as asking q, as [Pass.Asks] does.
 func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	s := q.asking()
 	if s == nil {
@@ -155,8 +155,8 @@ func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	return ok
 }
 
-// GivenAs is the answer under a key, whatever words it was given to.
-func GivenAs[T any](p *Pass, key string) (v T, ok bool) {
+// AnswerAs is the answer under a key, whatever words it was given to.
+func AnswerAs[T any](p *Pass, key string) (v T, ok bool) {
 	value, ok := p.value(func(h history) *entry { return h.answer(key) })
 	if !ok {
 		return v, false
@@ -228,8 +228,8 @@ func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
 	})
 }
 
-// Filed are the keys of all answers, effects and notes.
-func (p *Pass) Filed() (keys []string) {
+// Keys are the keys of all answers, effects and notes.
+func (p *Pass) Keys() (keys []string) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
 			keys = append(keys, l.st.done[i].key)
@@ -253,8 +253,8 @@ func (p *Pass) value(find func(h history) *entry) (value json.RawMessage, ok boo
 	return value, ok
 }
 
-// Last runs f, which makes the result of the call, unless f may have run before.
-func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
+// FinishOnce runs f, which makes the result of the call, unless f may have run before.
+func (p *Pass) FinishOnce(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
 	last := entry{kind: listen.Tried, key: key, doubt: true}
 	if p.inDoubt(key) {
@@ -273,8 +273,8 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	return err
 }
 
-// Lost says how a type of today fails to hold the value of an effect, "" if it holds it.
-func (p *Pass) Lost(key string, today any) (how string) {
+// Mismatch says how a type of today fails to hold the value of an effect, "" if it holds it.
+func (p *Pass) Mismatch(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
 			how = l.st.lost(l.target.version, e.value, today)
@@ -298,8 +298,8 @@ func (p *Pass) Enter(function string) {
 // Tell tells the listener of something else, also between rounds.
 func (p *Pass) Tell(e listen.Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
 
-// Local is a place for the style's own during one round.
-func (p *Pass) Local() *any { return &p.at.Load().local }
+// Scratch is a place for the style's own during one round.
+func (p *Pass) Scratch() *any { return &p.at.Load().local }
 
 // Service is the style's own for all calls of a runtime. The first call makes it.
 func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
@@ -322,8 +322,8 @@ func (p *Pass) IsWatched() (yes bool) {
 	return yes
 }
 
-// Weight estimates the memory of the history.
-func (p *Pass) Weight() (bytes int) {
+// HistoryBytes estimates the memory of the history.
+func (p *Pass) HistoryBytes() (bytes int) {
 	p.locked(func(l *ledger) { bytes = l.st.weight() })
 	return bytes
 }
@@ -344,10 +344,10 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Mean notes that the pass asks q: a key stands for one question in each run.
-func (p *Pass) Mean(q AnyQuestion) (err error) {
+// Asks notes that the pass asks q: a key stands for one question in each run.
+func (p *Pass) Asks(q AnyQuestion) (err error) {
 	if s := q.asking(); s != nil {
-		p.locked(func(*ledger) { err = p.mean(s) })
+		p.locked(func(*ledger) { err = p.asks(s) })
 	}
 	return err
 }

@@ -409,7 +409,7 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 	r.locked(func() {})
 	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
 	for i := range r.sent.asks {
-		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Settled() {
+		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Answered() {
 			e.Asks = append(e.Asks, p.Key)
 		}
 	}

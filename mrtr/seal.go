@@ -46,7 +46,7 @@ func (r *round) open(ctx context.Context) (err error) {
 		if !r.st.isKept() {
 			return nil
 		}
-		return r.mean(ctx)
+		return r.resolveIntent(ctx)
 	}
 	return r.takeUp()
 }

@@ -186,15 +186,15 @@ func (r *round) extend(was *lineage) *keep.Extend {
 }
 
 const (
-	// settled is added to the end of the states, after which every instance refuses them.
-	settled = 5 * time.Second
+	// expiryMargin is added to the end of the states, after which every instance refuses them.
+	expiryMargin = 5 * time.Second
 	// lookedAfter is how long the instances may all be down.
 	lookedAfter = 24 * time.Hour
 )
 
 // due is when a call can't be resumed any more whose states end at a time.
 func (r *round) due(until time.Time) keep.Due {
-	at := until.Add(2*r.target.rt.skew + settled)
+	at := until.Add(2*r.target.rt.skew + expiryMargin)
 	return keep.Due{At: at, Until: at.Add(lookedAfter)}
 }
 
