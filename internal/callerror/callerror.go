@@ -1,6 +1,8 @@
-// The JSON-RPC code of a call that ends without a
-// result, on prompts and resources, which have no error results. The same cause
-// has the same code whichever package finds it:
+// Package callerror reads what a client is told by an error that ends its call: from the methods with
+// which the error describes itself, to the text that may replace its own, and its JSON-RPC code.
+//
+// A call of a prompt or a resource that ends without a result has one of these codes, because those have
+// no error results. The same cause has the same code whichever package finds it:
 //
 //	-31000  an outcome: the client or its user ended the call, or can cure it
 //	        (declined, unanswered, cannot be asked, frame gone, busy, interrupted)
@@ -10,13 +12,10 @@
 //	-32603  a fault: the server's program has to be mended
 //	        (misuse, a panic, a limit exceeded, an error of the handler's own)
 //
-// All carry the reason in data, for middleware: of an error that also has to stay
-// recognizable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
-// JSON-RPC and to the Model Context Protocol, so that an application's own code
-// lies outside. Refused requests keep the codes that the protocol gives them
-// (-32602, -32021).
-// Package callerror is what an error that ends a call tells its client: the methods by which
-// it describes itself, the text that may take the place of its own, and its JSON-RPC code.
+// All carry the reason in data, for middleware: of an error that also has to stay recognizable by its
+// cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to JSON-RPC
+// and to the Model Context Protocol, so that an application's own code lies outside. Refused requests
+// keep the codes that the protocol gives them (-32602, -32021).
 package callerror
 
 import (

@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -88,7 +88,7 @@ func answerSection(t *testing.T, section string, opts mcphttp.HandlerOptions) st
 		sessions++
 		return fmt.Sprint("session", sessions)
 	}})
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rendezvous.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		runs++
 		return say(fmt.Sprint("run ", runs))
 	})
