@@ -202,6 +202,8 @@ func FuzzHostileTexts(f *testing.F) {
 func FuzzDecodeState(f *testing.F) {
 	f.Add([]byte(`{"v":4,"call":"c","round":1}`))
 	f.Add([]byte(`{"v":4,"call":"c","round":1,"done":[{"key":"k","value":{"a":[1,"]}"]}}]}`))
+	f.Add([]byte(`{"v":1,"call":"0","round":1,"epoch":"0","until":"00"}`))
+	f.Add([]byte(`{"v":1,"call":"0","round":1,"done":[{"kind":""}]}`))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		st := randomState(r)
