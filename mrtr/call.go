@@ -1,14 +1,15 @@
 package mrtr
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -76,7 +77,7 @@ func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 		if !ok {
 			return v, false
 		}
-		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
+		if v, ok := readAnswer[T](c.pass, value, q.spec.Key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
 			return v, ok
 		}
 	}
@@ -101,10 +102,7 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	if err != nil || len(specs) == 0 {
 		return err
 	}
-	asked := make([]AnyQuestion, len(specs))
-	for i, s := range specs {
-		asked[i] = s
-	}
+	asked := slices.DeleteFunc(slices.Clone(questions), func(q AnyQuestion) bool { return q.asking() == nil }) // those that are Known
 	if c.pass.asker != nil {
 		return c.pass.asker.Await(asked)
 	}
@@ -126,46 +124,11 @@ func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
 	if readsOutcome[T]() {
 		return decodeOutcome[T](value, key)
 	}
-	if isOutcome(value) {
+	if question.IsOutcome(value) {
 		var none T
 		return none, nil
 	}
 	return form.Decode[T](value, key)
-}
-
-func isNull(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
-
-// The outcomes that stand in the state in place of an answer, which is never a JSON
-// string. A question that does not tell them apart has null for all, so that none of
-// them changes the idem of an effect.
-var (
-	null             = json.RawMessage("null")
-	declinedOutcome  = json.RawMessage(`"declined"`)
-	cancelledOutcome = json.RawMessage(`"cancelled"`)
-	unaskedOutcome   = json.RawMessage(`"client_cannot_be_asked"`)
-	silentOutcome    = json.RawMessage(`"unanswered"`)
-)
-
-// isOutcome reports whether a value of the state stands in place of an answer.
-func isOutcome(value json.RawMessage) bool { return isNull(value) || value[0] == '"' }
-
-// These stand beside the actions of a user.
-const (
-	notAsked = "not asked"
-	silence  = "silence"
-)
-
-// reason is the reason of an outcome without an answer.
-func reason(value json.RawMessage) Reason {
-	switch {
-	case bytes.Equal(value, cancelledOutcome):
-		return Cancelled
-	case bytes.Equal(value, unaskedOutcome):
-		return CannotBeAsked
-	case bytes.Equal(value, silentOutcome):
-		return Unanswered
-	}
-	return Declined
 }
 
 // outcomeReader is a type of answers that tells outcomes apart.
@@ -197,16 +160,16 @@ func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
 		err := r.readOutcome(value, key)
 		return *v, err
 	}
-	result := &mcp.ElicitResult{Action: "accept"}
+	raw := &mcp.ElicitResult{Action: "accept"}
 	var err error
 	switch {
-	case !isOutcome(value):
-		result.Content, err = form.Decode[map[string]any](value, key)
-	case reason(value) == Declined:
-		result.Action = "decline"
+	case !question.IsOutcome(value):
+		raw.Content, err = form.Decode[map[string]any](value, key)
+	case question.OutcomeOf(value) == question.Declined:
+		raw.Action = "decline"
 	default:
-		result.Action = "cancel"
+		raw.Action = "cancel"
 	}
-	*any(v).(**mcp.ElicitResult) = result
+	*any(v).(**mcp.ElicitResult) = raw
 	return *v, err
 }

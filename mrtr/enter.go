@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A handler is entered on a goroutine of its own, whose guard tells how it returned.
+// Each handler runs on its own goroutine, and a guard there records how it returned.
 
 // enterer runs a handler.
 type enterer interface {
@@ -63,7 +63,7 @@ func (g *guardedRound) main() {
 }
 
 // advance enters the handler until it completes, or needs an answer that it does not have. It
-// enters again at once where nobody has to be asked: each question got its default, or is
+// enters again at once if the user need not be asked: each question got its default, or is
 // lenient.
 func (r *round) advance() (keep.Outcome, error) {
 	if r.st.round > 1 && !r.target.continues(r.st.style) {
@@ -123,7 +123,7 @@ const maxQuestions = 16
 // take makes the handler's questions pending. Those that this client cannot be asked are
 // settled at once. It reports whether all are.
 func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
-	var few [fewQuestions]*spec
+	var few [fewQuestions]*question.Spec
 	specs, err := specsOf(few[:0], need.questions)
 	switch {
 	case err != nil:
@@ -136,18 +136,15 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 	if err := r.mayAsk(p, specs); err != nil {
 		return false, err
 	}
-	r.st.pending = make([]pending, len(specs))
+	r.st.pending = make([]question.Pending, len(specs))
 	settled = true
 	for i, s := range specs {
 		q := &r.st.pending[i]
-		q.spec = s
-		if d := s.patience(); d > 0 {
-			q.lapses = time.Now().Add(d).UnixMilli()
-		}
-		if q.reworded, err = r.reword(s); err != nil {
+		*q = question.Open(s)
+		if q.Reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		if q.answer = r.known.take(s); q.settled() {
+		if q.Answer = r.known.take(s); q.Answered() {
 			continue
 		}
 		standIn, err := r.gate(s)
@@ -156,10 +153,10 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 			r.report(s, listen.HowNotAsked)
 			return false, err
 		case standIn != nil:
-			r.report(s, howStandIn(standIn))
+			r.report(s, question.HowStandIn(standIn))
 		}
-		q.answer = standIn
-		settled = settled && q.settled()
+		q.Answer = standIn
+		settled = settled && q.Answered()
 	}
 	if !settled {
 		return false, nil
@@ -170,18 +167,18 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 // mayAsk returns an error for questions that must not be asked now: two in other words under
 // one key, or questions that were just answered, if the handler read none of the answers. Its
 // guards then look under other keys, and would ask until the call has too many rounds.
-func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
+func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 	p.locked(func(l *ledger) {
 		ignored := ""
 		for _, s := range specs {
-			e := l.st.done.answer(s.key)
+			e := l.st.done.answer(s.Key)
 			switch {
-			case e == nil || l.freshOf(s.key) == nil || !e.answers(s):
-			case p.hasRead(s.key):
+			case e == nil || l.freshOf(s.Key) == nil || !e.answers(s):
+			case p.hasRead(s.Key):
 				ignored = ""
 				return
 			case ignored == "":
-				ignored = s.key
+				ignored = s.Key
 			}
 		}
 		if ignored != "" {
@@ -192,29 +189,29 @@ func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
 		if err != nil {
 			break
 		}
-		p.locked(func(*ledger) { err = p.mean(s) })
+		p.locked(func(*ledger) { err = p.asks(s) })
 	}
 	return err
 }
 
 // reword counts how many times in a row a question was worded anew, right after its answer. To
 // go on with that would ask for ever. Where an effect stands on the answer the call ends.
-func (r *round) reword(s *spec) (n int, err error) {
+func (r *round) reword(s *question.Spec) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.st.done.answer(s.key)
+	e := r.st.done.answer(s.Key)
 	if e == nil || e.answers(s) {
 		return 0, nil
 	}
-	if r.st.done.standsOn(s.key) {
-		return 0, r.diverged("question %q is not worded as it was", s.key)
+	if r.st.done.standsOn(s.Key) {
+		return 0, r.diverged("question %q is not worded as it was", s.Key)
 	}
-	last := r.freshOf(s.key)
+	last := r.freshOf(s.Key)
 	switch {
 	case last == nil || r.st.isDeployed(r.target.version):
 		return 0, nil
 	case e.reworded > 0:
-		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)
+		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.Key, last.Message, s.Message)
 	}
 	return e.reworded + 1, nil
 }
@@ -235,7 +232,7 @@ func (r *round) misworded(need *IncompleteResult) (err error) {
 }
 
 // askAgain opens the questions of this round again, because the handler could not read an
-// answer. Nobody reads that answer before another has replaced it.
+// answer. That answer stays unread until another has replaced it.
 func (r *round) askAgain() (keep.Outcome, error) {
 	r.mu.Lock()
 	r.st.pending, r.fresh = r.fresh, nil
@@ -243,14 +240,14 @@ func (r *round) askAgain() (keep.Outcome, error) {
 	var err error
 	for i := range r.st.pending {
 		p := &r.st.pending[i]
-		if p.refusedBy == "" {
+		if p.RefusedBy == "" {
 			continue
 		}
-		refused = append(refused, p.key)
-		if e := p.again(p.refusedBy); e != nil && err == nil {
+		refused = append(refused, p.Key)
+		if e := p.Again(p.RefusedBy); e != nil && err == nil {
 			err = e
 		}
-		p.refusedBy = ""
+		p.RefusedBy = ""
 	}
 	r.refused = false
 	r.mu.Unlock()
@@ -267,12 +264,12 @@ func (r *round) askAgain() (keep.Outcome, error) {
 
 // The engine calls code that others wrote: handlers, functions of effects, steps and options,
 // methods of inputs, answers, values, results and errors, and the operator's listener. All of
-// it runs in a guard, on a goroutine that the engine starts: nobody can stop a
+// it runs in a guard, on a goroutine that the engine starts: a program can't stop a
 // runtime.Goexit, and on the goroutine of the request it would leave the request without an
-// answer. Linear code has a goroutine of its own, with a guard of its own (package linear).
+// answer. Linear code has its own goroutine and its own guard (package linear).
 // The function of an effect runs on its handler's, and attempt.end records how it ended.
 
-// guard runs f on a goroutine of its own and waits for it. The error is that of f, its
+// guard runs f on a separate goroutine and waits for it. The error is that of f, its
 // panic, or its Goexit.
 func guard(f func() error) error {
 	done := make(chan error, 1)
@@ -301,7 +298,7 @@ func ended(returned bool, panicked any, err error) error {
 	return err
 }
 
-// errExited ends a call like a panic: nobody knows how far its code came.
+// errExited ends a call like a panic: its code may have stopped anywhere.
 var errExited = misuse("the handler ended its goroutine with runtime.Goexit")
 
 func panicError(v any) error {
@@ -318,7 +315,7 @@ func panicError(v any) error {
 const badMethod = "a method of the error panicked"
 
 // safeError returns an error whose methods can be called. That of a nil pointer in an error,
-// a common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
+// a common mistake, panics where go-sdk reads it, on a goroutine without a recover.
 func safeError(err error) error {
 	if unreadable := unreadable(err); unreadable != nil {
 		return unreadable

@@ -12,20 +12,22 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // A call begins with its first answer. Until then equal first requests of one caller mean one
-// call: its effects happen once, and each request gets the same questions, in states of its own.
-// Those are a branch of the call. A branch goes on with the call as far as that had come when the
-// branch began, or as the first to answer. Any other answer makes the branch a call of its own.
+// call: its effects happen once, and each request gets the same questions in separate states.
+// Those are a branch of the call. A branch resumes the call if that has not moved on since the
+// branch began, or if the branch is the first to answer. Any other answer makes it a separate call.
 //
 // So a client may play the whole call again from its first request, as agents do that resume from
 // their top, and two users in two windows have two calls.
 
-// minSecretKey is the shortest key of a caller whom nobody knows: the key is the only secret then.
+// minSecretKey is the shortest key of an unknown caller, whose only secret it is.
 const minSecretKey = 16
 
 // keyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a member
@@ -60,7 +62,7 @@ func metaKey(req mcp.Request, names ...string) string {
 	return ""
 }
 
-// intent is what a first request means. All that mean the same have the same name.
+// intent is the meaning of a first request. Requests that mean the same share its name.
 type intent struct {
 	name   string
 	print  string // of the arguments
@@ -69,18 +71,17 @@ type intent struct {
 	untold bool // the listener does not know how the round ended
 }
 
-// mean finds out what a first request means, if others may mean the same.
-func (r *round) mean(ctx context.Context) error {
+// resolveIntent finds the intent of a first request, if others may share it.
+func (r *round) resolveIntent(ctx context.Context) error {
 	t := r.target
 	task := rendezvous.TaskRoundOf(ctx)
 	if t.task == (rendezvous.TaskPolicy{}) {
 		task = nil // its call is none
 	}
-	if !r.st.isKept() || task != nil && t.same == SameNone {
-		return nil
-	}
 	if t.same == SameNone {
-		r.meanAlone()
+		if task == nil {
+			r.meanAlone()
+		}
 		return nil
 	}
 	key := ""
@@ -98,7 +99,7 @@ func (r *round) mean(ctx context.Context) error {
 		r.meanAlone()
 		return nil
 	}
-	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.audience}
+	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.Audience}
 	print, err := t.rt.intents.Digest(b)
 	if err != nil {
 		return nil // open has refused such arguments
@@ -112,7 +113,7 @@ func (r *round) mean(ctx context.Context) error {
 		// The rounds of a task find each other by the id, and an effect of a call whose record was lost
 		// is found by the idempotency key that is made of it.
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
-		r.st.id = hex.EncodeToString(sum[:idLen/2])
+		r.st.id = hex.EncodeToString(sum[:digest.IDLen/2])
 	}
 	if task != nil {
 		r.st.id, r.taskPrint = in.name+r.st.id, in.print
@@ -143,11 +144,11 @@ func (r *round) keepForTask(ctx context.Context, in *intent) error {
 	}
 }
 
-// meanAlone gives a request an intent of its own, if the effects of its first round may have to be
+// meanAlone gives a request an intent that no other shares, if the effects of its first round may have to be
 // undone.
 func (r *round) meanAlone() {
 	if len(r.target.undos) > 0 {
-		name := newID()[:intentLen]
+		name := digest.NewID()[:digest.IntentLen]
 		r.intend(&intent{name: name, print: name, alone: true})
 	}
 }
@@ -187,25 +188,23 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	case r.intent == nil:
 		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
 	case !r.intent.keyed:
-		line.branch, line.seen = newID()[:16], o.Joins.Seen
+		line.branch, line.seen = digest.NewID()[:16], o.Joins.Seen
 		fallthrough
 	default:
 		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if p.settled() {
+		if p.Answered() {
 			continue
 		}
-		standIn, err := r.gate(p.spec)
+		standIn, err := r.gate(p.Spec)
 		if err != nil { // it was another client that could be asked
 			*o = keep.Outcome{Repeated: true, Err: of.st.done.report(err)}
 			return false, nil
 		}
-		if p.answer = standIn; standIn != nil {
-			p.how = howStandIn(standIn)
-		}
-		goesOn = goesOn && p.settled()
+		p.StandIn(standIn)
+		goesOn = goesOn && p.Answered()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {
@@ -231,7 +230,7 @@ func (r *round) takeUpFrom(st state, token string) {
 	r.st.round++
 }
 
-// split makes this branch a call of its own, which begins from its top in this request. Its user has
+// split makes this branch a separate call, which begins from its top in this request. Its user has
 // given these answers already: they are known, where the same questions are asked. Its id is the same
 // whenever the request comes again.
 func (r *round) split() {
@@ -255,7 +254,7 @@ func (r *round) splitOff() {
 	}
 	r.st = state{round: 1, version: r.target.version, style: r.target.print, trace: old.trace}
 	sum := sha256.Sum256([]byte(old.id + " " + old.lineage().branch + " " + strconv.Itoa(old.turn)))
-	r.st.id = old.intent() + hex.EncodeToString(sum[:16])
+	r.st.id = digest.IntentOf(old.id) + hex.EncodeToString(sum[:16])
 	r.st.mark, r.st.turn, r.st.until = old.mark, old.turn, old.until
 	line := old.lineage()
 	line.seen = 0 // of the other call
@@ -266,16 +265,16 @@ func (r *round) splitOff() {
 type known struct{ answers history }
 
 // take is the answer to a question, if it was given to these words.
-func (k *known) take(s *spec) json.RawMessage {
+func (k *known) take(s *question.Spec) json.RawMessage {
 	if k == nil {
 		return nil
 	}
-	e := k.answers.answer(s.key)
+	e := k.answers.answer(s.Key)
 	if e == nil || !e.answers(s) {
 		return nil
 	}
 	value := e.value
-	k.answers = k.answers.before(s.key)
+	k.answers = k.answers.before(s.Key)
 	return value
 }
 
@@ -291,13 +290,9 @@ func Detach(ctx context.Context) {
 // without questions, and the next one enters the handler: so the state is written down before
 // anything happens, and another instance can take over the first round too.
 func (r *round) offerTask(ctx context.Context) (start bool, _ error) {
-	p := r.target.task
-	if p == (rendezvous.TaskPolicy{}) {
-		return false, nil
-	}
 	task := rendezvous.TaskRoundOf(ctx)
 	if task == nil {
-		if p.Required {
+		if r.target.task.Required {
 			return false, callerror.NeedsTasks()
 		}
 		return false, nil
@@ -318,8 +313,9 @@ func (r *round) start(err error) keep.Outcome {
 	if err != nil {
 		return keep.Outcome{Err: err}
 	}
-	r.st.round = 0
-	r.nextTurn()
+	if r.st.round = 0; r.st.isKept() {
+		r.nextTurn()
+	}
 	token, err := r.seal()
 	if err != nil {
 		return keep.Outcome{Err: err}
@@ -332,6 +328,6 @@ func (r *round) start(err error) keep.Outcome {
 // declare describes the task that the call would be. A call that becomes a task in a later round has
 // another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
-	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
+	i := rendezvous.Intent{Name: digest.TaskName(r.target.Audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
 	task.Declare(r.target.task, r.st.isKept(), i)
 }

@@ -1,42 +1,13 @@
 package mrtr
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
-
-// The records that a call leaves in a store have names that nobody but its sender gets at.
-
-// turnName names the record of a turn.
-func turnName(audience, principal, call string, turn int) string {
-	var text [128]byte
-	name := append(append(digest.AppendOwner(text[:0], audience, principal), call...), '.')
-	return string(strconv.AppendInt(name, int64(turn), 10))
-}
-
-// firstName names the record of the first turn of the calls with an intent.
-func firstName(audience, principal, intent string) string {
-	return string(append(append(digest.AppendOwner(nil, audience, principal), intent...), ".first"...))
-}
-
-// taskName names the record of a call's task: by the intent, which the client's key stands for. A call
-// that becomes one late has begun as none, and is not all that its intent may mean.
-func taskName(audience, principal, call string, late bool) string {
-	owner := digest.AppendOwner(nil, audience, principal)
-	if late {
-		return string(append(append(owner, call...), ".late"...))
-	}
-	return string(append(owner, cmp.Or((&state{id: call}).intent(), call)...))
-}
 
 // leavings are the names of all records that a call may leave.
 type leavings struct {
@@ -47,22 +18,22 @@ type leavings struct {
 
 // leavings is the walk over the records of a call. The lasting approvals of a gate are the caller's.
 func (rt *Runtime) leavings(principal, call string) (all leavings) {
-	rt.audiences.Range(func(audience, _ any) bool {
-		owner := audience.(string)
-		if of := (&state{id: call}).intent(); of != "" {
-			all.turns = append(all.turns, []string{firstName(owner, principal, of)}, []string{firstName(owner, principal, call)})
+	rt.audiences.Range(func(of, _ any) bool {
+		owner := of.(string)
+		if intent := digest.IntentOf(call); intent != "" {
+			all.turns = append(all.turns, []string{digest.FirstName(owner, principal, intent)}, []string{digest.FirstName(owner, principal, call)})
 		}
 		var turns []string
-		for turn := range 2*rt.limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
-			turns = append(turns, turnName(owner, principal, call, turn))
+		for turn := range 2*rt.opts.Limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
+			turns = append(turns, digest.TurnName(owner, principal, call, turn))
 		}
 		all.turns = append(all.turns, turns)
 		for _, late := range []bool{false, true} {
-			all.tasks = append(all.tasks, taskName(owner, principal, call, late))
+			all.tasks = append(all.tasks, digest.TaskName(owner, principal, call, late))
 		}
 		return true
 	})
-	if name, ok := digest.VisitsOf(rt.audience, principal, digest.VisitID(call, "")); ok {
+	if name, ok := digest.VisitsOf(rt.opts.Audience, principal, digest.VisitID(call, "")); ok {
 		all.visits = append(all.visits, name)
 	}
 	return all
@@ -111,7 +82,7 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	return erased, err
 }
 
-// noNotes is for a round that nobody keeps.
+// noNotes is for a round without a Keeper.
 type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }
@@ -130,59 +101,4 @@ func endOf(ctx context.Context) error {
 		return nil
 	}
 	return keep.EndOf(context.Cause(ctx))
-}
-
-// services are those that the layers have made.
-type services struct {
-	mu       sync.Mutex
-	byKey    map[any]keep.Service
-	draining bool
-	closeBy  time.Time // zero until the runtime is closed
-}
-
-// of is the service under a key. One that is made while the runtime drains, or after it was
-// closed, is drained or closed at once.
-func (s *services) of(key any, make func() keep.Service) keep.Service {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey == nil {
-		s.byKey = map[any]keep.Service{}
-	}
-	if s.byKey[key] == nil {
-		made := make()
-		if s.byKey[key] = made; s.draining {
-			made.Drain()
-		}
-		if !s.closeBy.IsZero() {
-			_ = made.Close(s.closeBy) // it has nothing to close
-		}
-	}
-	return s.byKey[key]
-}
-
-// drain drains every service before anybody can see that the runtime drains.
-func (s *services) drain() (empty []<-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.draining = true
-	for _, service := range s.byKey {
-		empty = append(empty, service.Drain())
-	}
-	return empty
-}
-
-// close notes until when the runtime closes, unless that is known.
-func (s *services) close(until time.Time) (all []keep.Service, by time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closeBy.IsZero() {
-		s.closeBy = until
-	}
-	return slices.Collect(maps.Values(s.byKey)), s.closeBy
-}
-
-func (s *services) state() (all []keep.Service, draining, closed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.byKey)), s.draining, !s.closeBy.IsZero()
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
+	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
+	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
@@ -53,8 +53,7 @@ type Options struct {
 	Listener listen.Listener
 }
 
-// check refuses a limit that can never be reached, because another one holds before it: whoever
-// set it believes that it holds.
+// check refuses a limit that can never be reached, because another one holds before it.
 func (o *Options) check() error {
 	if b := o.Bridge; b != nil {
 		switch most := cmp.Or(o.MaxRounds, followedAsks); {
@@ -83,33 +82,25 @@ func tokenFor(size int) int {
 // Runtime serves the calls of one server. A state proves that it was made for this request and
 // principal, within its lifetime; not that it was never used before, which takes Options.Durable.
 type Runtime struct {
-	opts      Options
-	limits    Limits
-	state     statecodec.Options
-	codec     sealer
-	intents   *statecodec.Codec
-	audience  string
-	legacy    LegacyPolicy
-	unaskable UnaskablePolicy
-	same      SamePolicy
-	bridge    *sse.BridgeOptions
-	keeper    keep.Keeper
-	listener  listen.Listener
-	skew      time.Duration // between the clocks of those who read the states
+	opts    Options
+	state   statecodec.Options
+	codec   sealer
+	intents *statecodec.Codec
+	keeper  keep.Keeper
+	skew    time.Duration // between the clocks of those who read the states
 
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
 
-	door          door
-	registrations registrations
+	door          lifecycle.Door
+	registrations registry.Registry[*target]
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
 	watches       atomic.Bool  // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
-	services      services
+	services      lifecycle.Services
 	eraseTask     atomic.Pointer[keep.Eraser]
-	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
 
@@ -135,10 +126,8 @@ func New(opts *Options) (*Runtime, error) {
 	); err != nil {
 		return nil, err
 	}
-	rt := &Runtime{
-		opts: o, limits: o.Limits, audience: o.Audience, legacy: o.Legacy, unaskable: o.Unaskable, same: o.Same,
-		bridge: o.bridge(), listener: o.Listener,
-	}
+	o.Bridge = o.bridge()
+	rt := &Runtime{opts: o}
 	if o.State != nil {
 		rt.state = *o.State
 	}
@@ -181,7 +170,12 @@ var errNoUser = misuse("the request's token names no user")
 // Sender identifies the sender of a request, as Options.Principal does.
 func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) {
 	if rt.opts.Principal != nil {
-		return rt.principal(ctx, req)
+		who := ""
+		err := guard(func() (err error) {
+			who, err = rt.opts.Principal(ctx, req)
+			return err
+		})
+		return who, safeError(err)
 	}
 	info := auth.TokenInfoFromContext(ctx)
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -196,28 +190,17 @@ func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) 
 	return info.UserID, nil
 }
 
-func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (who string, err error) {
-	err = guard(func() (err error) {
-		who, err = rt.opts.Principal(ctx, req)
-		return err
-	})
-	return who, safeError(err)
-}
-
 // Audience is that of [Options].
-func (rt *Runtime) Audience() string { return rt.audience }
+func (rt *Runtime) Audience() string { return rt.opts.Audience }
 
 // Limits are those of [Options], with the defaults.
-func (rt *Runtime) Limits() Limits { return rt.limits }
+func (rt *Runtime) Limits() Limits { return rt.opts.Limits }
 
 // IsEphemeral reports whether its states open in this process alone.
 func (rt *Runtime) IsEphemeral() bool { return rt.state.Ephemeral }
 
-// clockSkew is how far the clocks of its instances may differ.
-func (rt *Runtime) clockSkew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
-
 // Listener is that of [Options], or nil.
-func (rt *Runtime) Listener() listen.Listener { return rt.listener }
+func (rt *Runtime) Listener() listen.Listener { return rt.opts.Listener }
 
 // Keeper is the one that Options.Durable made, or nil.
 func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
@@ -236,37 +219,10 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	if err != nil {
 		return nil, err
 	}
-	return &layerSealer{codec.For(purpose), rt.audience}, nil
+	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.opts.Audience}, nil
 }
 
-// layerSealer implements [keep.Sealer].
-type layerSealer struct {
-	codec    *statecodec.Codec
-	audience string
-}
-
-func (s *layerSealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
-	return s.codec.Seal(s.bind(b), payload)
-}
-
-func (s *layerSealer) Open(b statecodec.Binding, token string) ([]byte, error) {
-	return s.codec.Open(s.bind(b), token)
-}
-
-func (s *layerSealer) bind(b statecodec.Binding) statecodec.Binding {
-	b.Audience = audienceOf(s.audience, b.Audience)
-	return b
-}
-
-// audienceOf is the audience of a server, or one of its own within that.
-func audienceOf(server, own string) string {
-	if own == "" {
-		return server
-	}
-	return strconv.Quote(server) + strconv.Quote(own)
-}
-
-// sealFor gives a handler the codec of its own StateTTL.
+// sealFor gives a handler a codec for its StateTTL.
 func (rt *Runtime) sealFor(t *target) {
 	codec, sealed := rt.codec.(*statecodec.Codec)
 	if !sealed { // a test leaves states open
@@ -288,7 +244,7 @@ func (rt *Runtime) sealFor(t *target) {
 // lastUse is when no instance takes a state any more that ends at until by the clock of the one
 // that sealed it.
 func (rt *Runtime) lastUse(until time.Time) time.Time {
-	return until.Add(2*rt.clockSkew() + time.Minute)
+	return until.Add(2*rt.skew + time.Minute)
 }
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows: it
@@ -296,10 +252,10 @@ func (rt *Runtime) lastUse(until time.Time) time.Time {
 // time, waits for the rounds that run, and closes. Drain before the transport shuts down.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
-	for _, empty := range rt.services.drain() {
+	for _, empty := range rt.services.Drain() {
 		phases = append(phases, func() <-chan struct{} { return empty })
 	}
-	phases = append(phases, rt.door.close)
+	phases = append(phases, rt.door.Close)
 	if rt.keeper != nil {
 		phases = append(phases, rt.keeper.Drain)
 	}
@@ -309,7 +265,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		}
-		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.count(), context.Cause(ctx))
+		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.Inside(), context.Cause(ctx))
 		return errors.Join(cut, rt.Close())
 	}
 	return rt.Close()
@@ -323,98 +279,27 @@ const closingTime = 10 * time.Second
 func (rt *Runtime) Close() error {
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
-	all, closeBy := rt.services.close(time.Now().Add(closingTime))
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
+	return rt.services.Close(time.Now().Add(closingTime), rt.keeperService()...)
+}
+
+// keeperService is the keeper, which drains after every other service.
+func (rt *Runtime) keeperService() []keep.Service {
+	if rt.keeper == nil {
+		return nil
 	}
-	failed := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { failed[i] = s.Close(closeBy) })
-	}
-	wg.Wait()
-	return errors.Join(failed...)
-}
-
-// door lets requests in until the runtime drains, and knows when the last of them has left. A
-// legacy client's call is one request, which lasts while its user is asked.
-type door struct {
-	mu     sync.Mutex
-	inside int
-	closed bool
-	empty  keep.Emptiness
-}
-
-// enter reports whether the request is inside: always if evenSo, else while the door is open. A
-// legacy client can't send a later round again, so that one enters a closed door too.
-func (d *door) enter(evenSo bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed && !evenSo {
-		return false
-	}
-	d.inside++
-	return true
-}
-
-func (d *door) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.inside
-}
-
-func (d *door) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inside--
-	d.empty.Note(d.inside == 0)
-}
-
-// close shuts the door. The channel is closed once everybody has left.
-func (d *door) close() (empty <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	return d.empty.Wait(d.inside == 0)
+	return []keep.Service{rt.keeper}
 }
 
 // Stats counts the rounds and handlers of this moment.
 func (rt *Runtime) Stats() listen.Stats {
 	s := listen.Stats{Rounds: int(rt.rounds.Load())}
-	rt.count(&s, func(listen.Waiting, time.Time) {})
+	rt.services.Count(&s, func(listen.Waiting, time.Time) {}, rt.keeperService()...)
 	return s
-}
-
-func (rt *Runtime) count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
-	var all []keep.Service
-	all, s.Draining, s.Closed = rt.services.state()
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
-	}
-	for _, service := range all {
-		service.Count(s, waiting)
-	}
 }
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
 func (rt *Runtime) Waiting() []listen.Waiting {
-	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
-	add := func(key listen.Waiting, since time.Time) {
-		w, known := found[key]
-		if !known {
-			w = key
-		}
-		w.Calls++
-		w.Longest = max(w.Longest, now.Sub(since))
-		found[key] = w
-	}
-	rt.count(new(listen.Stats), add)
-	rt.asking.mu.Lock()
-	for w, since := range rt.asking.calls {
-		add(*w, since)
-	}
-	rt.asking.mu.Unlock()
-	return slices.SortedFunc(maps.Values(found), func(a, b listen.Waiting) int {
-		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
+	return lifecycle.Waiting(func(waiting func(listen.Waiting, time.Time)) {
+		rt.services.Count(new(listen.Stats), waiting, rt.keeperService()...)
 	})
 }

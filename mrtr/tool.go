@@ -3,8 +3,6 @@ package mrtr
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -17,6 +15,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
+	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -34,7 +35,7 @@ func Add[In, Out any](s *mcp.Server, r *Runtime, t *mcp.Tool, h Style[In, Out], 
 	}
 	own.Name = t.Name
 	if raw, ok := any(h).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
-		AddRawTool(s, t, RawTool(r, raw, &own))
+		rendezvous.AddTool(s, t, RawTool(r, raw, &own))
 		return
 	}
 	AddTool(s, t, Tool(r, h, &own))
@@ -45,7 +46,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	if whole := reflect.TypeFor[mcp.CallToolResult](); reflect.TypeFor[Out]() == whole || reflect.TypeFor[Out]() == reflect.PointerTo(whole) {
 		panic(misuse("Tool: the output is an mcp.CallToolResult, which would be nested in itself: use RawTool, or an output with a method Content() []mcp.Content"))
 	}
-	f := newFront(rt, s, opts, typedFormat[Out]{hasOwnContent[Out]()})
+	f := newFront(rt, s, opts, result.Typed[Out]())
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out
 		done, asks, err := f.serve(ctx, toolExchange(req), in)
@@ -55,13 +56,13 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, none, nil
 		}
-		return done.own, done.out, nil
+		return done.Own, done.Out, nil
 	}
 }
 
 // RawTool makes a handler for mcp.Server.AddTool: arguments come, and results go, as they are.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *HandlerOptions) mcp.ToolHandler {
-	f := newFront(rt, s, o, rawFormat{})
+	f := newFront(rt, s, o, result.Raw{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		done, asks, err := f.serve(ctx, toolExchange(req), bytes.Clone(req.Params.Arguments))
 		switch {
@@ -73,10 +74,8 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *Hand
 			return res, nil
 		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
-			return &mcp.CallToolResult{}, nil
 		}
-		return snapshot.Result(done.out), nil
+		return whole(done.Out), nil
 	}
 }
 
@@ -93,7 +92,7 @@ type Arguments = map[string]string
 
 // Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
-	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
+	f := newFront(rt, s, opts, result.Whole[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
@@ -110,16 +109,14 @@ func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *Handler
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
-			return &mcp.GetPromptResult{}, nil
 		}
-		return snapshot.Result(done.out), nil
+		return whole(done.Out), nil
 	}
 }
 
 // Resource makes a resource handler, whose input is the address.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
-	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
+	f := newFront(rt, s, opts, result.Whole[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		done, asks, err := f.serve(ctx, exchange{
@@ -132,25 +129,32 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
-			return &mcp.ReadResourceResult{}, nil
 		}
-		made := snapshot.Result(done.out)
-		if done.asked { // it was made of somebody's answers
+		made := whole(done.Out)
+		if done.asked { // it was made of one user's answers
 			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 		}
 		return made, nil
 	}
 }
 
-// AddTool is mcp.AddTool at less than half the cost of a call, for any handler.
-func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
-	described, handler := typed.Handler(t, h)
-	AddRawTool(s, described, handler)
+// whole is a result of its own for a request whose handler made all of it, or none.
+func whole[R any, P interface {
+	*R
+	mcp.Result
+}](out P) P {
+	if out == nil {
+		return new(R)
+	}
+	return snapshot.Result(out)
 }
 
-// AddRawTool is mcp.Server.AddTool, and lets package mcphttp serve the tool past go-sdk's layers.
-func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
+// AddTool is mcp.AddTool at less than half the cost of a call, for any handler: package mcphttp serves
+// the tool past go-sdk's layers.
+func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
+	described, handler := typed.Handler(t, h)
+	rendezvous.AddTool(s, described, handler)
+}
 
 // front is a registered handler: the one way from a request to a round, whichever of the three
 // methods it is for.
@@ -159,10 +163,10 @@ type front[In, Out any] struct {
 	style   Style[In, Out]
 	target  *target
 	mutable bool // an entry can change memory that its input shares with the next one
-	format  resultFormat[Out]
+	format  result.Format[Out]
 }
 
-func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *front[In, Out] {
+func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format result.Format[Out]) *front[In, Out] {
 	f := &front[In, Out]{rt: rt, style: s, mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
 	f.target = newTarget(rt, &s, opts, format)
 	return f
@@ -170,7 +174,7 @@ func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, 
 
 // complete is the result of a call that is complete, and whether it asked.
 type complete[Out any] struct {
-	*result[Out]
+	*result.Result[Out]
 	asked bool
 }
 
@@ -187,11 +191,11 @@ type asks struct {
 func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
 	var none complete[Out]
 	rt := f.rt
-	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
+	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.Enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
 		return none, asks{}, callerror.ShuttingDown()
 	}
-	defer rt.door.leave()
+	defer rt.door.Leave()
 	if rt.opts.Narrow != nil {
 		var err error
 		if ctx, err = rt.narrow(ctx, &ex, f.target); err != nil {
@@ -209,23 +213,23 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	f.rt.rounds.Add(1)
 	defer f.rt.rounds.Add(-1)
 	r := &roundOf[In, Out]{front: f, in: in}
-	r.begin(f.target, ex, r)
+	r.target, r.ex, r.handler = f.target, ex, r
 	o := r.serve(ctx)
 	switch {
 	case o.Err != nil:
 		return done, asks{}, r.forClient(asWire(o.Err))
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
-		until := deadlines(r.sent.asks)
-		if r.park != nil { // the handler is held, and nobody asks for the request any more
+		until := question.Deadlines(r.sent.asks)
+		if r.park != nil { // the handler is held, and needs the request no more
 			r.locked(r.rest)
 		}
 		return done, asks{requests, o.Token, until}, err
 	}
-	done.result, _ = o.Value.(*result[Out])
+	done.Result, _ = o.Value.(*result.Result[Out])
 	done.asked = r.ex.token != ""
-	if done.result == nil {
-		done.result = &result[Out]{}
+	if done.Result == nil {
+		done.Result = &result.Result[Out]{}
 	}
 	return done, asks{}, nil
 }
@@ -235,7 +239,7 @@ type roundOf[In, Out any] struct {
 	round
 	front *front[In, Out]
 	in    In // as the next entry gets it
-	made  result[Out]
+	made  result.Result[Out]
 }
 
 // enter gives each entry the input as it arrived: a handler may be entered several times.
@@ -251,8 +255,8 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 	if need != nil || err != nil {
 		return need, nil, err
 	}
-	r.made.out = out
-	return nil, &r.made, r.front.format.complete(&r.made)
+	r.made.Out = out
+	return nil, &r.made, r.front.format.Complete(&r.made)
 }
 
 // turnedAway tells the listener of a request that came while the server shuts down.
@@ -267,10 +271,10 @@ func (r *round) forClient(err error) error {
 	if !errors.As(err, &misused) {
 		return err
 	}
-	if r.target.rt.listener == nil { // nobody else would know
+	if r.target.rt.opts.Listener == nil { // only the log can tell
 		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
 	}
-	return hideFault(err)
+	return report.Hide(err)
 }
 
 // exchange is one request, whichever of the three methods it is for.
@@ -301,18 +305,6 @@ const (
 	promptsGet    = "prompts/get"
 	resourcesRead = "resources/read"
 )
-
-// idLen is the length of an identifier.
-const idLen = 32
-
-// newID makes an identifier that nobody can guess.
-func newID() string {
-	var b [idLen / 2]byte
-	rand.Read(b[:]) // never fails: it ends the process instead
-	var text [idLen]byte
-	hex.Encode(text[:], b[:])
-	return string(text[:])
-}
 
 // isTask reports whether a context is that of a task's round.
 func isTask(ctx context.Context) bool { return rendezvous.TaskRoundOf(ctx).IsTask() }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -14,15 +15,14 @@ import (
 // A turn is a round as the Keeper knows it: under a name, with the answers that it was asked with,
 // and for a time.
 
-// turn names this round for the Keeper. over is the error by which the call ends without its
-// handler.
+// turn names this round for the Keeper. over is why the call ends without its handler, or nil.
 func (r *round) turn(over error) keep.Turn {
 	if r.intent != nil {
 		return r.firstTurn()
 	}
 	t, line := r.target, r.st.lineage()
 	turn := keep.Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
+		Round: r.describe(), Mark: r.st.mark, Name: digest.TurnName(t.Audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
 		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
 	}
@@ -36,7 +36,7 @@ func (r *round) turn(over error) keep.Turn {
 // expires is when the record of this turn may be forgotten.
 func (r *round) expires() time.Time {
 	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
-	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
+	if r.canUndo() { // the sweeper that looks after the call must find that it was resumed
 		last = r.due(time.UnixMilli(r.st.until)).Until.Add(time.Hour)
 	}
 	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
@@ -56,17 +56,17 @@ func (r *round) fingerprint(over error) string {
 	}
 	if len(answers) > 1 {
 		answers = slices.Clone(answers)
-		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
+		slices.SortFunc(answers, func(a, b question.Pending) int { return strings.Compare(a.Key, b.Key) })
 	}
 	came := false
 	for i := range answers {
 		a := &answers[i]
-		value := a.came
-		if value == nil && a.how != listen.HowSilence {
-			value = a.answer
+		value := a.Came
+		if value == nil && a.How != listen.HowSilence {
+			value = a.Answer
 		}
 		came = came || value != nil
-		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
+		p.B = append(append(append(p.B, a.Key...), 0), a.Words()...)
 		p.B = append(append(append(p.B, 0), value...), 0)
 	}
 	if over != nil && !came && !endedByAnswers(over) {
@@ -77,9 +77,6 @@ func (r *round) fingerprint(over error) string {
 
 // nextTurn begins another turn of a call that is kept.
 func (r *round) nextTurn() {
-	if !r.st.isKept() {
-		return
-	}
 	if r.st.until != 0 {
 		r.st.turn++
 	}
@@ -91,7 +88,7 @@ func (r *round) nextTurn() {
 	r.keepLonger()
 }
 
-// firstTurn names the turn with which the call begins.
+// firstTurn names the turn that begins the call.
 func (r *round) firstTurn() keep.Turn {
 	t := r.target
 	_, ttl := r.states()
@@ -99,11 +96,11 @@ func (r *round) firstTurn() keep.Turn {
 	expires := t.rt.lastUse(until).Add(r.keptFor())
 	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
 	turn := keep.Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
+		Round: r.describe(), Mark: r.st.mark, Name: digest.FirstName(t.Audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
 		First: &keep.First{
 			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
-			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
+			Aside: func(call string) string { return digest.FirstName(t.Audience, r.principal, call) },
 		},
 	}
 	if r.isLookedAfter() {
@@ -113,8 +110,8 @@ func (r *round) firstTurn() keep.Turn {
 	return turn
 }
 
-// first is a handler in the first round of a call. Whoever repeats the request enters it from its
-// top, so a run that was cut off can be gone on with in every style.
+// first is a handler in the first round of a call. A repeat of the request enters it from its top,
+// so an interrupted run can be resumed in every style.
 type first struct{ *target }
 
 func (first) Goes([]byte) bool { return true }
@@ -127,7 +124,7 @@ func (r *round) next(outcome []byte) (n keep.Next, ok bool) {
 	}
 	until := time.UnixMilli(st.until)
 	return keep.Next{
-		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
+		Turn: digest.TurnName(r.target.Audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
 	}, true
 }
 
@@ -181,23 +178,23 @@ func (r *round) extend(was *lineage) *keep.Extend {
 		return nil
 	}
 	t := r.target
-	names := []string{firstName(t.audience, r.principal, r.st.intent())}
+	names := []string{digest.FirstName(t.Audience, r.principal, digest.IntentOf(r.st.id))}
 	for turn := range r.st.turn {
-		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
+		names = append(names, digest.TurnName(t.Audience, r.principal, r.st.id, turn))
 	}
 	return &keep.Extend{Names: names, Until: time.UnixMilli(r.st.line.keeps)}
 }
 
 const (
-	// settled is added to the end of the states, after which every instance refuses them.
-	settled = 5 * time.Second
+	// expiryMargin is added to the end of the states, after which every instance refuses them.
+	expiryMargin = 5 * time.Second
 	// lookedAfter is how long the instances may all be down.
 	lookedAfter = 24 * time.Hour
 )
 
-// due is when nobody can go on any more with a call whose states end at a time.
+// due is when a call can't be resumed any more whose states end at a time.
 func (r *round) due(until time.Time) keep.Due {
-	at := until.Add(2*r.target.rt.skew + settled)
+	at := until.Add(2*r.target.rt.skew + expiryMargin)
 	return keep.Due{At: at, Until: at.Add(lookedAfter)}
 }
 

@@ -1,4 +1,6 @@
-package mrtr
+// Package result completes the output of a handler, and writes it down so that each request gets the
+// same result.
+package result
 
 import (
 	"bytes"
@@ -9,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
-	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
 // An output may say its own text, have content of its own behind that, such as images, and the _meta
@@ -21,43 +23,30 @@ type (
 	metaProvider    interface{ Meta() mcp.Meta }
 )
 
-// result is the result of a call: the output of a handler, and for a typed tool the content
-// and _meta that the output makes itself.
-type result[Out any] struct {
-	out Out
-	own *mcp.CallToolResult
+// Result is the output of a handler, and for a typed tool the content and _meta that the output makes
+// itself.
+type Result[Out any] struct {
+	Out Out
+	Own *mcp.CallToolResult
 }
 
-// resultFormat is how a kind of result is completed and remembered.
-type resultFormat[Out any] interface {
-	complete(r *result[Out]) error
-	save(r *result[Out]) (json.RawMessage, error)
-	load(saved json.RawMessage) (result[Out], error)
+// Format says how a kind of result is completed and remembered.
+type Format[Out any] interface {
+	Complete(r *Result[Out]) error
+	Save(r *Result[Out]) (json.RawMessage, error)
+	Load(saved json.RawMessage) (Result[Out], error)
 }
 
-func saver[Out any](f resultFormat[Out]) func(any) (json.RawMessage, error) {
-	return func(value any) (json.RawMessage, error) { return f.save(value.(*result[Out])) }
+// Saver is [Format.Save] without the type.
+func Saver[Out any](f Format[Out]) func(any) (json.RawMessage, error) {
+	return func(value any) (json.RawMessage, error) { return f.Save(value.(*Result[Out])) }
 }
 
-func loader[Out any](f resultFormat[Out]) func(json.RawMessage) (any, error) {
+// Loader is [Format.Load] without the type.
+func Loader[Out any](f Format[Out]) func(json.RawMessage) (any, error) {
 	return func(saved json.RawMessage) (any, error) {
-		r, err := f.load(saved)
+		r, err := f.Load(saved)
 		return &r, err
-	}
-}
-
-// stopper makes the outcome of a call that was stopped with an output.
-func stopper[Out any](f resultFormat[Out]) func(any) keep.Outcome {
-	return func(out any) keep.Outcome {
-		own, ok := out.(Out)
-		if !ok {
-			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
-		}
-		r := &result[Out]{out: own}
-		if err := guard(func() error { return f.complete(r) }); err != nil {
-			return keep.Outcome{Err: safeError(err)}
-		}
-		return keep.Outcome{Value: r, Stopped: true}
 	}
 }
 
@@ -69,47 +58,50 @@ func decodeExactly[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// typedFormat is that of a typed tool.
-type typedFormat[Out any] struct {
+// typed is the format of a typed tool.
+type typed[Out any] struct {
 	hasOwnContent bool // the output may have text, content or _meta of its own
 }
 
-func (f typedFormat[Out]) complete(r *result[Out]) (err error) {
+// Typed is the format of a typed tool.
+func Typed[Out any]() Format[Out] { return typed[Out]{hasOwnContent[Out]()} }
+
+func (f typed[Out]) Complete(r *Result[Out]) (err error) {
 	if f.hasOwnContent {
-		r.own, err = ownResult(&r.out)
+		r.Own, err = ownResult(&r.Out)
 	}
 	return err
 }
 
-func (typedFormat[Out]) save(r *result[Out]) (json.RawMessage, error) {
-	out, err := json.Marshal(&r.out)
+func (typed[Out]) Save(r *Result[Out]) (json.RawMessage, error) {
+	out, err := json.Marshal(&r.Out)
 	if err != nil {
 		return nil, err
 	}
 	var own json.RawMessage
-	if r.own != nil {
-		if own, err = json.Marshal(r.own); err != nil {
+	if r.Own != nil {
+		if own, err = json.Marshal(r.Own); err != nil {
 			return nil, err
 		}
 	}
-	w := jsontext.Begin(make([]byte, 0, len(out)+len(own)+64), "v", recordFormat)
+	w := jsontext.Begin(make([]byte, 0, len(out)+len(own)+64), "v", version)
 	w.Raw("own", own)
 	w.Raw("out", out)
 	return w.End(), nil
 }
 
-func (typedFormat[Out]) load(saved json.RawMessage) (r result[Out], err error) {
+func (typed[Out]) Load(saved json.RawMessage) (r Result[Out], err error) {
 	in, _ := jsontext.Open(saved, "v")
 	own, out := in.Raw("own"), in.Raw("out")
 	if own != nil {
-		if r.own, err = decodeResult(own); err != nil {
+		if r.Own, err = decodeResult(own); err != nil {
 			return r, err
 		}
-		if r.own != nil && len(r.own.Content) == 0 {
-			r.own.Content = nil // go-sdk fills in that of the output
+		if r.Own != nil && len(r.Own.Content) == 0 {
+			r.Own.Content = nil // go-sdk fills in that of the output
 		}
 	}
-	r.out, err = decodeExactly[Out](out)
+	r.Out, err = decodeExactly[Out](out)
 	return r, err
 }
 
@@ -143,7 +135,7 @@ func ownResult[Out any](out *Out) (*mcp.CallToolResult, error) {
 	if shows {
 		for _, content := range contents.Content() {
 			if v := reflect.ValueOf(content); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-				return nil, misuse("the content of a %T has an element that is nil", *out)
+				return nil, usage.New("mrtr", "the content of a %T has an element that is nil", *out)
 			}
 			res.Content = append(res.Content, content)
 		}
@@ -183,58 +175,58 @@ func refuseQuestions(whole any) error {
 		asks = res != nil && (res.NeedsInput() || res.InputRequests != nil || res.RequestState != "")
 	}
 	if asks {
-		return misuse("the handler returned a result with questions or a state, such as that of another server: ask its questions with Need")
+		return usage.New("mrtr", "the handler returned a result with questions or a state, such as that of another server: ask its questions with Need")
 	}
 	return nil
 }
 
-// wholeFormat is that of a prompt or resource, whose handler makes the whole result.
-type wholeFormat[R any] struct{}
+// Whole is the format of a prompt or resource, whose handler makes the whole result.
+type Whole[R any] struct{}
 
-func (wholeFormat[R]) complete(r *result[*R]) error { return refuseQuestions(r.out) }
+func (Whole[R]) Complete(r *Result[*R]) error { return refuseQuestions(r.Out) }
 
-func (wholeFormat[R]) save(r *result[*R]) (json.RawMessage, error) { return json.Marshal(r.out) }
+func (Whole[R]) Save(r *Result[*R]) (json.RawMessage, error) { return json.Marshal(r.Out) }
 
-func (wholeFormat[R]) load(saved json.RawMessage) (r result[*R], err error) {
-	r.out, err = decodeExactly[*R](saved)
+func (Whole[R]) Load(saved json.RawMessage) (r Result[*R], err error) {
+	r.Out, err = decodeExactly[*R](saved)
 	return r, err
 }
 
-// rawFormat is that of a raw tool. The result may carry an error, which layers outside look at.
-type rawFormat struct{}
+// Raw is the format of a raw tool. The result may carry an error, which layers outside look at.
+type Raw struct{}
 
-func (rawFormat) complete(r *result[*mcp.CallToolResult]) error { return refuseQuestions(r.out) }
+func (Raw) Complete(r *Result[*mcp.CallToolResult]) error { return refuseQuestions(r.Out) }
 
-func (rawFormat) save(r *result[*mcp.CallToolResult]) (json.RawMessage, error) {
-	saved, err := json.Marshal(r.out)
+func (Raw) Save(r *Result[*mcp.CallToolResult]) (json.RawMessage, error) {
+	saved, err := json.Marshal(r.Out)
 	if err != nil {
 		return nil, err
 	}
-	w := jsontext.Begin(make([]byte, 0, len(saved)+64), "v", recordFormat)
-	if r.out != nil && r.out.GetError() != nil {
-		w.Raw("error", failure.Of(r.out.GetError()).Encode())
+	w := jsontext.Begin(make([]byte, 0, len(saved)+64), "v", version)
+	if r.Out != nil && r.Out.GetError() != nil {
+		w.Raw("error", failure.Of(r.Out.GetError()).Encode())
 	}
 	w.Raw("out", saved)
 	return w.End(), nil
 }
 
-func (rawFormat) load(saved json.RawMessage) (r result[*mcp.CallToolResult], err error) {
+func (Raw) Load(saved json.RawMessage) (r Result[*mcp.CallToolResult], err error) {
 	in, _ := jsontext.Open(saved, "v")
 	failed := in.Raw("error")
-	if r.out, err = decodeResult(in.Raw("out")); err != nil || failed == nil {
+	if r.Out, err = decodeResult(in.Raw("out")); err != nil || failed == nil {
 		return r, err
 	}
 	f, err := failure.Read(failed)
 	if err != nil {
 		return r, err
 	}
-	r.out.SetError(f.Err())
+	r.Out.SetError(f.Err())
 	return r, nil
 }
 
 // decodeResult keeps the structured content and the metadata as they were written.
 func decodeResult(b []byte) (*mcp.CallToolResult, error) {
-	if isNull(b) {
+	if len(b) == 0 || string(b) == "null" {
 		return nil, nil
 	}
 	res := &mcp.CallToolResult{}
@@ -257,5 +249,5 @@ func decodeResult(b []byte) (*mcp.CallToolResult, error) {
 	return res, nil
 }
 
-// recordFormat is the version of an outcome's encoding.
-const recordFormat = 2
+// version is that of a saved result's encoding.
+const version = 2
