@@ -49,7 +49,7 @@ var explored = []fault{
 		old: `if e.mayStand() && !e.free && at <`, new: `if !ON && e.mayStand() && !e.free && at <`},
 	{what: "Once remembers an effect that failed as one that has run.", file: effects,
 		old: `	return a.failed(f, doubt), meet(f)`, new: `	if ON {
-		return entry{kind: Happened, key: a.key, value: json.RawMessage("0")}, meet(f)
+		return entry{kind: listen.Happened, key: a.key, value: json.RawMessage("0")}, meet(f)
 	}
 	return a.failed(f, doubt), meet(f)`},
 	{what: "A round that is let go of leaves its failures to the next request.", file: histories,
@@ -103,7 +103,7 @@ var explored = []fault{
 		old: `if len(undos) == 0 {`, new: `if len(undos) == 0 || ON {`},
 	{what: "Once does not remember what has run.", file: effects,
 		old: `		l.grow(ending, about)
-`, new: `		if ON && ending.kind == Happened {
+`, new: `		if ON && ending.kind == listen.Happened {
 			return
 		}
 		l.grow(ending, about)
@@ -140,7 +140,7 @@ var explored = []fault{
 		l.fresh = l.st.pending`, new: `	for key, response := range l.ex.answers {
 		if r, ok := response.(*mcp.ElicitResult); ON && ok && l.st.done.answer(key) == nil {
 			value, _ := json.Marshal(r.Content)
-			l.st.done = l.st.done.file(entry{kind: Answered, key: key, value: value})
+			l.st.done = l.st.done.file(entry{kind: listen.Answered, key: key, value: value})
 		}
 	}
 	if l.fresh == nil {
