@@ -86,8 +86,9 @@ func (l *ledger) Left() []byte {
 		}
 	}
 	left := l.st.done.effectsSince(l.base, open)
-	if len(left) > 0 && len(l.target.undos) > 0 { // they may be undone without the request
-		left = l.st.done.withAnswers(l.base, left)
+	if len(left) > 0 {
+		undos := len(l.target.undos) > 0 // which may run without the request
+		left = l.st.done.withAnswers(l.base, undos, left)
 	}
 	return left.encode()
 }
