@@ -18,32 +18,23 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
-// log writes one record per call: INFO for a result and for a declined question,
-// WARN for an error that the agent can correct, ERROR with cause and stack for a
-// fault. Sizes and digests stand for the values. Long texts are cut, since a client
-// chooses the name it calls and errors may quote it.
-func (b *boundary) log(next endpoint) endpoint {
-	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
-		res, err := next(ctx, c)
-		if b.sink.logger == nil {
-			return res, err
-		}
-		if other, ok := err.(*passed); ok {
-			b.logEnd(ctx, c, ending{measured: func() (int, string) { return len(other.data), digest(other.data) }})
-			return res, err
-		}
-		if err != nil {
-			b.logEnd(ctx, c, ending{err: err})
-			return res, err
-		}
-		e := ending{asks: res.InputRequests != nil}
-		if res.IsError && !e.asks {
-			e.failed = failureIn(res)
-		}
-		e.measured = func() (size int, digest string) { return sizeOf(res), digestOf(res) }
-		b.logEnd(ctx, c, e)
-		return res, err
+// settled is the result of a tool's call as the client gets it, and its record.
+func (b *boundary) settled(c *call, ended outcome[*mcp.CallToolResult]) (outcome[*mcp.CallToolResult], *ending) {
+	if ended.failed != nil {
+		ended = outcome[*mcp.CallToolResult]{res: c.errorResult(ended.failed)}
 	}
+	if other, ok := ended.err.(*passed); ok {
+		return ended, &ending{measured: func() (int, string) { return len(other.data), digest(other.data) }}
+	}
+	if ended.err != nil {
+		return ended, &ending{err: ended.err}
+	}
+	res := ended.res
+	e := &ending{asks: res.InputRequests != nil, measured: func() (int, string) { return sizeOf(res), digestOf(res) }}
+	if res.IsError && !e.asks {
+		e.failed = failureIn(res)
+	}
+	return ended, e
 }
 
 // An ending is how a call ended, for its record.
@@ -54,7 +45,15 @@ type ending struct {
 	measured func() (size int, digest string) // of a result; optional
 }
 
-func (b *boundary) logEnd(ctx context.Context, c *call, e ending) {
+// logEnd writes the record of a call, if there is one, and calls then as the sink does: INFO
+// for a result and for a declined question, WARN for an error that the agent can correct,
+// ERROR with cause and stack for a fault. Sizes and digests stand for the values. Long texts
+// are cut, since a client chooses the name it calls and errors may quote it.
+func (b *boundary) logEnd(ctx context.Context, c *call, e *ending, then func()) {
+	if e == nil {
+		then()
+		return
+	}
 	level, word := slog.LevelInfo, "call"
 	switch f := e.failed; {
 	case e.asks:
@@ -69,7 +68,7 @@ func (b *boundary) logEnd(ctx context.Context, c *call, e ending) {
 	default:
 		level, word = slog.LevelError, "call failed"
 	}
-	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) })
+	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) }, then)
 }
 
 func failureIn(res *mcp.CallToolResult) *failure {
@@ -79,7 +78,7 @@ func failureIn(res *mcp.CallToolResult) *failure {
 	return &failure{kind: "execution"}
 }
 
-func (c *call) record(e ending) []slog.Attr {
+func (c *call) record(e *ending) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String(c.kind.attr, c.loggedTool()),
 		slog.String("requestId", c.requestID),

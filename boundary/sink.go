@@ -30,46 +30,50 @@ func newSink(logger *slog.Logger) *sink {
 	return &sink{logger: slog.New(recoveringHandler{logger.Handler()})}
 }
 
-// log writes a record with these attributes.
+// log writes a record with these attributes, and waits for it.
 func (s *sink) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	s.record(ctx, level, message, func() []slog.Attr { return attrs })
-}
-
-// record writes a record whose attributes are made only if it is written.
-func (s *sink) record(ctx context.Context, level slog.Level, message string, attrs func() []slog.Attr) {
 	if s.logger == nil {
 		return
 	}
-	if s.overdue.Load() > 0 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.dropped++
+	told := make(chan struct{})
+	go s.record(ctx, level, message, func() []slog.Attr { return attrs }, func() { close(told) })
+	<-told
+}
+
+// record writes a record whose attributes are made only if it is written, and calls then once
+// that is done, or has taken logPatience. The logger may keep the goroutine for ever, or end it.
+func (s *sink) record(ctx context.Context, level slog.Level, message string, attrs func() []slog.Attr, then func()) {
+	if s.logger == nil || s.drops() {
+		then()
 		return
 	}
-	var late atomic.Bool // the caller may go on changing what attrs reads
-	written := make(chan struct{})
-	go func() {
-		defer func() {
-			close(written)
-			if late.Swap(true) {
-				s.overdue.Add(-1)
-			}
-		}()
-		if !s.logger.Enabled(ctx, level) || late.Load() {
-			return
-		}
-		s.logger.LogAttrs(ctx, level, message, s.withDropped(attrs())...)
-	}()
-	timer := time.NewTimer(logPatience)
-	defer timer.Stop()
-	select {
-	case <-written:
-	case <-timer.C:
+	var late atomic.Bool // what follows then may change what attrs reads
+	patience := time.AfterFunc(logPatience, func() {
+		late.Store(true)
 		s.overdue.Add(1)
-		if late.Swap(true) {
-			s.overdue.Add(-1) // it was written just now
+		then()
+	})
+	defer func() {
+		if patience.Stop() {
+			then()
+		} else {
+			s.overdue.Add(-1)
 		}
+	}()
+	if s.logger.Enabled(ctx, level) && !late.Load() {
+		s.logger.LogAttrs(ctx, level, message, s.withDropped(attrs())...)
 	}
+}
+
+// drops counts a record that is not written because another is overdue.
+func (s *sink) drops() bool {
+	if s.overdue.Load() <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
+	return true
 }
 
 func (s *sink) withDropped(attrs []slog.Attr) []slog.Attr {
