@@ -105,6 +105,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	}
 	l.noting.Lock()
 	defer l.noting.Unlock()
+	if err := given(); err != nil { // while this note waited for another
+		return err
+	}
 	l.setOpen(func(open []entry) []entry { return append(open, e) })
 	err := l.notes.Begun(ctx)
 	if err == nil {
