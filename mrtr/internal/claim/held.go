@@ -156,7 +156,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		h.keep(nil)
 		err = h.write(ctx)
 	}
-	if err != nil && !store.IsVerdict(err) && !h.fenced {
+	if !isSettled(err) {
 		h.persist()
 	}
 	return err
@@ -181,7 +181,7 @@ func (h *Held) LetGo(ctx context.Context, effects json.RawMessage) {
 	h.end()
 	h.has(effects)
 	h.record = h.record.freed()
-	if err := h.write(ctx); err != nil && !store.IsVerdict(err) && !h.fenced {
+	if !isSettled(h.write(ctx)) {
 		h.persist()
 	}
 }

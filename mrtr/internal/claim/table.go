@@ -71,6 +71,8 @@ type Table struct {
 	mu        sync.Mutex
 	closed    bool
 	disowners map[store.Key]*disowner
+	unwritten int            // last records that are written again
+	written   chan struct{}  // closed when none is left; nil where nobody waits
 	after     sync.WaitGroup // the writes that outlive their request
 }
 
@@ -393,18 +395,20 @@ func (t *Table) detached(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// later runs f beside the requests, until it is done or the table is closed.
-func (t *Table) later(f func(ctx context.Context)) {
+// later runs f beside the requests, until it is done or the table is closed. It is false where the
+// table is closed already.
+func (t *Table) later(f func(ctx context.Context)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return
+		return false
 	}
 	t.after.Add(1)
 	go func() {
 		defer t.after.Done()
 		f(t.ctx)
 	}()
+	return true
 }
 
 // sightings hold since when each running turn has been at the revision that was seen last.

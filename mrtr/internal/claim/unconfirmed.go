@@ -13,18 +13,70 @@ import (
 // A write that nobody confirmed may have been done, or may yet be. The last record of a turn is
 // written again, and a claim is let go of.
 
-// persist goes on to write a last record that the store did not confirm, until the
-// holder would be taken for dead.
+// persist goes on to write a last record that the store does not take, for as long as the turn can be
+// asked for or looked after: its client may have been told the outcome, and whoever finds the turn as it
+// was would undo that. However late the write comes, it is refused if another request has the turn by
+// then. Beyond maxDisowned at once, it is tried for a lease.
 func (h *Held) persist() {
-	h.table.later(func(ctx context.Context) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		end := time.Now().Add(h.record.lease)
-		h.table.repeat(ctx, func() time.Time { return end }, func() bool {
-			err := h.write(ctx)
-			return err == nil || store.IsVerdict(err) || h.fenced
+	t := h.table
+	end := h.turn.Expires
+	if h.turn.Due.After(end) {
+		end = h.turn.Due
+	}
+	t.mu.Lock()
+	if t.unwritten++; t.unwritten > maxDisowned {
+		end = time.Now().Add(h.record.lease)
+	}
+	t.mu.Unlock()
+	begun := t.later(func(ctx context.Context) {
+		defer t.persisted()
+		t.repeat(ctx, func() time.Time { return end }, func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return isSettled(h.write(ctx))
 		})
 	})
+	if !begun {
+		t.persisted()
+	}
+}
+
+// isSettled reports whether it is of no use to write a last record again. A store that is full has
+// room again some day.
+func isSettled(err error) bool {
+	return err == nil || errors.Is(err, ErrFenced) || store.IsVerdict(err) && !errors.Is(err, store.ErrFull)
+}
+
+func (t *Table) persisted() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.unwritten--; t.unwritten == 0 && t.written != nil {
+		close(t.written)
+		t.written = nil
+	}
+}
+
+// Flush waits until the store has taken the last record of every turn that has ended here, until a time
+// at most, and counts those that it has not.
+func (t *Table) Flush(until time.Time) (left int) {
+	t.mu.Lock()
+	if t.unwritten > 0 && t.written == nil {
+		t.written = make(chan struct{})
+	}
+	written := t.written
+	t.mu.Unlock()
+	if written == nil {
+		return 0
+	}
+	late := time.NewTimer(time.Until(until))
+	defer late.Stop()
+	select {
+	case <-written:
+	case <-late.C:
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unwritten
 }
 
 // disownFor bounds how long a claim that nobody confirmed is looked after. A write
