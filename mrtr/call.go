@@ -2,10 +2,14 @@ package mrtr
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -73,7 +77,7 @@ func Answer[T any](c *Call, q Question[T]) (v T, ok bool) {
 		if !ok {
 			return v, false
 		}
-		if v, ok := readAnswer[T](c.pass, value, q.spec.key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
+		if v, ok := readAnswer[T](c.pass, value, q.spec.Key); ok || c.pass.asker == nil || !c.pass.asker.Again(q) {
 			return v, ok
 		}
 	}
@@ -98,10 +102,7 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 	if err != nil || len(specs) == 0 {
 		return err
 	}
-	asked := make([]AnyQuestion, len(specs))
-	for i, s := range specs {
-		asked[i] = s
-	}
+	asked := slices.DeleteFunc(slices.Clone(questions), func(q AnyQuestion) bool { return q.asking() == nil }) // those that are Known
 	if c.pass.asker != nil {
 		return c.pass.asker.Await(asked)
 	}
@@ -116,3 +117,59 @@ func (c *Call) Await(questions ...AnyQuestion) error {
 // ElicitationID names the visit of an [ElicitURL] question, for its address. It proves nothing
 // about who brings it: compare the page's user with [Call.Principal].
 func (c *Call) ElicitationID(key string) string { return digest.VisitID(c.ID(), key) }
+
+// decodeAnswer reads the answer to the question named key. The outcome of a lenient question
+// without one reads as the zero value, unless T tells outcomes apart.
+func decodeAnswer[T any](value json.RawMessage, key string) (T, error) {
+	if readsOutcome[T]() {
+		return decodeOutcome[T](value, key)
+	}
+	if question.IsOutcome(value) {
+		var none T
+		return none, nil
+	}
+	return form.Decode[T](value, key)
+}
+
+// outcomeReader is a type of answers that tells outcomes apart.
+type outcomeReader interface {
+	readOutcome(value json.RawMessage, key string) error
+}
+
+// readsOutcome reports whether T tells outcomes apart. It makes no T, which would be
+// an allocation in every round.
+func readsOutcome[T any]() bool {
+	switch any((*T)(nil)).(type) {
+	case outcomeReader, **mcp.ElicitResult:
+		return true
+	}
+	return false
+}
+
+// reader reads an answer as T, for its error.
+func reader[T any]() func(value json.RawMessage, key string) error {
+	return func(value json.RawMessage, key string) error {
+		_, err := decodeAnswer[T](value, key)
+		return err
+	}
+}
+
+func decodeOutcome[T any](value json.RawMessage, key string) (T, error) {
+	v := new(T)
+	if r, ok := any(v).(outcomeReader); ok {
+		err := r.readOutcome(value, key)
+		return *v, err
+	}
+	raw := &mcp.ElicitResult{Action: "accept"}
+	var err error
+	switch {
+	case !question.IsOutcome(value):
+		raw.Content, err = form.Decode[map[string]any](value, key)
+	case question.OutcomeOf(value) == question.Declined:
+		raw.Action = "decline"
+	default:
+		raw.Action = "cancel"
+	}
+	*any(v).(**mcp.ElicitResult) = raw
+	return *v, err
+}

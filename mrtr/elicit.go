@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/plaintext"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
@@ -94,7 +95,7 @@ func Confirm(key, message string) Question[bool] {
 	if q.err != nil {
 		return q
 	}
-	q.spec.lenient, q.spec.confirms = true, true
+	q.spec.Lenient, q.spec.Confirms = true, true
 	return q
 }
 
@@ -109,7 +110,7 @@ func ElicitAs[T any](key, message string, schema json.RawMessage) Question[T] {
 	if q.err != nil {
 		return q
 	}
-	if err := form.Fits(reflect.TypeFor[T](), key, q.spec.schema); err != nil {
+	if err := form.Fits(reflect.TypeFor[T](), key, q.spec.Schema); err != nil {
 		q.err = misuse("question %q: %v", key, err)
 		return q
 	}
@@ -125,19 +126,15 @@ func ElicitURL(key, message, address string) Question[struct{}] {
 	if u, err := url.Parse(address); err != nil || u.Scheme == "" || u.Host == "" || plaintext.Text(address) != address {
 		return Question[struct{}]{err: misuse("question %q: ElicitURL needs an absolute address, with special characters percent-encoded", key)}
 	}
-	s := &spec{kind: urlKind, key: key, url: address}
-	s.say(message, nil)
-	return Question[struct{}]{spec: s}
+	return Question[struct{}]{spec: question.OfURL(key, message, address)}
 }
 
 func elicit[T any](key, message string, schema json.RawMessage) Question[T] {
 	if err := checkQuestion(key, message); err != nil {
 		return Question[T]{err: err}
 	}
-	s := &spec{kind: formKind, key: key}
-	s.say(message, schema)
-	var err error
-	if s.form, err = form.Of(s.schema); err != nil {
+	s, err := question.OfForm(key, message, schema)
+	if err != nil {
 		return Question[T]{err: misuse("question %q: %v", key, err)}
 	}
 	return Question[T]{spec: s}
@@ -164,9 +161,9 @@ func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }
 
 // Verbatim sends the question as written. Else control characters are spelled out (\u202e).
 func (q Question[T]) Verbatim() Question[T] {
-	return q.change(func(s *spec) error {
-		s.verbatim = true
-		return s.reshape("it cannot be sent as it is", func(schema json.RawMessage) (json.RawMessage, error) { return schema, nil })
+	return q.change(func(s *question.Spec) error {
+		s.Verbatim = true
+		return s.Reshape("it cannot be sent as it is", func(schema json.RawMessage) (json.RawMessage, error) { return schema, nil })
 	})
 }
 
@@ -179,31 +176,31 @@ func (q Question[T]) Describe(description string) Question[T] {
 }
 
 func (q Question[T]) annotate(keyword, text string) Question[T] {
-	return q.change(func(s *spec) error {
-		if s.kind != formKind || readsOutcome[T]() || form.IsWhole(reflect.TypeFor[T]()) {
+	return q.change(func(s *question.Spec) error {
+		if s.Kind != question.Form || readsOutcome[T]() || form.IsWhole(reflect.TypeFor[T]()) {
 			return fmt.Errorf("only a form of one field can be given a %s, inside a Reply; a struct has tags", keyword)
 		}
 		if text == "" {
 			return fmt.Errorf("its %s is empty", keyword)
 		}
-		return s.reshape("it cannot be given a "+keyword, func(schema json.RawMessage) (json.RawMessage, error) {
-			return form.SetText(schema, s.key, keyword, text)
+		return s.Reshape("it cannot be given a "+keyword, func(schema json.RawMessage) (json.RawMessage, error) {
+			return form.SetText(schema, s.Key, keyword, text)
 		})
 	})
 }
 
 // Between bounds how many values a [ChooseSome], or an Elicit of a list, takes.
 func (q Question[T]) Between(least, most int) Question[T] {
-	return q.change(func(s *spec) error {
+	return q.change(func(s *question.Spec) error {
 		t := reflect.TypeFor[T]()
 		if t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if s.kind != formKind || t.Kind() != reflect.Slice || least < 0 || most < 1 {
+		if s.Kind != question.Form || t.Kind() != reflect.Slice || least < 0 || most < 1 {
 			return errors.New("Between is for a ChooseSome or an Elicit of a list, and its bounds are 0 and 1 or more")
 		}
-		return s.reshape("its bounds cannot hold", func(schema json.RawMessage) (json.RawMessage, error) {
-			return form.Limit(schema, s.key, least, most)
+		return s.Reshape("its bounds cannot hold", func(schema json.RawMessage) (json.RawMessage, error) {
+			return form.Limit(schema, s.Key, least, most)
 		})
 	})
 }
@@ -220,11 +217,11 @@ func Sample(key string, params *mcp.CreateMessageWithToolsParams) Question[*mcp.
 	if err != nil {
 		return Question[*mcp.CreateMessageWithToolsResult]{err: misuse("question %q: sampling params: %v", key, err)}
 	}
-	kind := sampleKind
+	kind := question.Sample
 	if era.CapabilityFor(params) == era.SamplingTools {
-		kind = toolsKind
+		kind = question.Tools
 	}
-	return Question[*mcp.CreateMessageWithToolsResult]{spec: &spec{kind: kind, key: key, schema: sent}}
+	return Question[*mcp.CreateMessageWithToolsResult]{spec: &question.Spec{Kind: kind, Key: key, Schema: sent}}
 }
 
 // Roots asks for the client's roots. It is deprecated upstream.
@@ -232,7 +229,7 @@ func Roots(key string) Question[*mcp.ListRootsResult] {
 	if err := usage.CheckKey(key); err != nil {
 		return Question[*mcp.ListRootsResult]{err: err}
 	}
-	return Question[*mcp.ListRootsResult]{spec: &spec{kind: rootsKind, key: key}}
+	return Question[*mcp.ListRootsResult]{spec: &question.Spec{Kind: question.Roots, Key: key}}
 }
 
 // Replied is an answer, or the reason why there is none.
@@ -257,7 +254,7 @@ func Reply[T any](q Question[T]) Question[Replied[T]] {
 		o.known = &Replied[T]{Value: *q.known}
 	case q.spec != nil:
 		s := *q.spec
-		s.lenient, s.tells = true, true
+		s.Lenient, s.Tells = true, true
 		o.spec = &s
 	}
 	return o
@@ -277,23 +274,23 @@ func ElicitRaw(key string, params *mcp.ElicitParams) Question[*mcp.ElicitResult]
 	if err != nil {
 		return rawQuestion(nil, misuse("question %q: its schema cannot be encoded: %v", key, err))
 	}
-	if isNull(schema) {
+	if question.IsNull(schema) {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	q := ElicitAs[map[string]any](key, params.Message, schema)
 	return rawQuestion(q.spec, q.err).Meta(params.Meta)
 }
 
-func rawQuestion(s *spec, err error) Question[*mcp.ElicitResult] {
+func rawQuestion(s *question.Spec, err error) Question[*mcp.ElicitResult] {
 	if err == nil {
-		s.tells = true
+		s.Tells = true
 	}
 	return Question[*mcp.ElicitResult]{spec: s, err: err}
 }
 
 func (r *Replied[T]) readOutcome(value json.RawMessage, key string) (err error) {
-	if isOutcome(value) {
-		r.Reason = reason(value)
+	if question.IsOutcome(value) {
+		r.Reason = Reason(question.OutcomeOf(value))
 		return nil
 	}
 	r.Value, err = decodeAnswer[T](value, key)

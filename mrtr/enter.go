@@ -3,9 +3,14 @@ package mrtr
 import (
 	"cmp"
 	"context"
-	"time"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/stack"
+	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -118,7 +123,7 @@ const maxQuestions = 16
 // take makes the handler's questions pending. Those that this client cannot be asked are
 // settled at once. It reports whether all are.
 func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
-	var few [fewQuestions]*spec
+	var few [fewQuestions]*question.Spec
 	specs, err := specsOf(few[:0], need.questions)
 	switch {
 	case err != nil:
@@ -131,18 +136,15 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 	if err := r.mayAsk(p, specs); err != nil {
 		return false, err
 	}
-	r.st.pending = make([]pending, len(specs))
+	r.st.pending = make([]question.Pending, len(specs))
 	settled = true
 	for i, s := range specs {
 		q := &r.st.pending[i]
-		q.spec = s
-		if d := s.patience(); d > 0 {
-			q.lapses = time.Now().Add(d).UnixMilli()
-		}
-		if q.reworded, err = r.reword(s); err != nil {
+		*q = question.Open(s)
+		if q.Reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		if q.answer = r.known.take(s); q.settled() {
+		if q.Answer = r.known.take(s); q.Settled() {
 			continue
 		}
 		standIn, err := r.gate(s)
@@ -151,10 +153,10 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 			r.report(s, listen.HowNotAsked)
 			return false, err
 		case standIn != nil:
-			r.report(s, howStandIn(standIn))
+			r.report(s, question.HowStandIn(standIn))
 		}
-		q.answer = standIn
-		settled = settled && q.settled()
+		q.Answer = standIn
+		settled = settled && q.Settled()
 	}
 	if !settled {
 		return false, nil
@@ -165,18 +167,18 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 // mayAsk returns an error for questions that must not be asked now: two in other words under
 // one key, or questions that were just answered, if the handler read none of the answers. Its
 // guards then look under other keys, and would ask until the call has too many rounds.
-func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
+func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 	p.locked(func(l *ledger) {
 		ignored := ""
 		for _, s := range specs {
-			e := l.st.done.answer(s.key)
+			e := l.st.done.answer(s.Key)
 			switch {
-			case e == nil || l.freshOf(s.key) == nil || !e.answers(s):
-			case p.hasRead(s.key):
+			case e == nil || l.freshOf(s.Key) == nil || !e.answers(s):
+			case p.hasRead(s.Key):
 				ignored = ""
 				return
 			case ignored == "":
-				ignored = s.key
+				ignored = s.Key
 			}
 		}
 		if ignored != "" {
@@ -194,22 +196,22 @@ func (r *round) mayAsk(p *Pass, specs []*spec) (err error) {
 
 // reword counts how many times in a row a question was worded anew, right after its answer. To
 // go on with that would ask for ever. Where an effect stands on the answer the call ends.
-func (r *round) reword(s *spec) (n int, err error) {
+func (r *round) reword(s *question.Spec) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.st.done.answer(s.key)
+	e := r.st.done.answer(s.Key)
 	if e == nil || e.answers(s) {
 		return 0, nil
 	}
-	if r.st.done.standsOn(s.key) {
-		return 0, r.diverged("question %q is not worded as it was", s.key)
+	if r.st.done.standsOn(s.Key) {
+		return 0, r.diverged("question %q is not worded as it was", s.Key)
 	}
-	last := r.freshOf(s.key)
+	last := r.freshOf(s.Key)
 	switch {
 	case last == nil || r.st.isDeployed(r.target.version):
 		return 0, nil
 	case e.reworded > 0:
-		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.key, last.message, s.message)
+		return 0, misuse("question %q is worded anew in every round, so that no answer is to its words: it was %q, and is %q. Leave out what changes, or add AnyWords", s.Key, last.Message, s.Message)
 	}
 	return e.reworded + 1, nil
 }
@@ -238,14 +240,14 @@ func (r *round) askAgain() (keep.Outcome, error) {
 	var err error
 	for i := range r.st.pending {
 		p := &r.st.pending[i]
-		if p.refusedBy == "" {
+		if p.RefusedBy == "" {
 			continue
 		}
-		refused = append(refused, p.key)
-		if e := p.again(p.refusedBy); e != nil && err == nil {
+		refused = append(refused, p.Key)
+		if e := p.Again(p.RefusedBy); e != nil && err == nil {
 			err = e
 		}
-		p.refusedBy = ""
+		p.RefusedBy = ""
 	}
 	r.refused = false
 	r.mu.Unlock()
@@ -258,4 +260,121 @@ func (r *round) askAgain() (keep.Outcome, error) {
 		return keep.Outcome{}, err
 	}
 	return r.suspend(true)
+}
+
+// The engine calls code that others wrote: handlers, functions of effects, steps and options,
+// methods of inputs, answers, values, results and errors, and the operator's listener. All of
+// it runs in a guard, on a goroutine that the engine starts: nobody can stop a
+// runtime.Goexit, and on the goroutine of the request it would leave the request without an
+// answer. Linear code has a goroutine of its own, with a guard of its own (package linear).
+// The function of an effect runs on its handler's, and attempt.end records how it ended.
+
+// guard runs f on a goroutine of its own and waits for it. The error is that of f, its
+// panic, or its Goexit.
+func guard(f func() error) error {
+	done := make(chan error, 1)
+	go guarded(f, func(err error) { done <- err })
+	return <-done
+}
+
+// guarded runs f, and calls end with its error, its panic, or its Goexit.
+func guarded(f func() error, end func(error)) {
+	stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
+	var err error
+	returned := false
+	defer func() { end(ended(returned, recover(), err)) }()
+	err = f()
+	returned = true
+}
+
+// ended is how code came to its end.
+func ended(returned bool, panicked any, err error) error {
+	switch {
+	case panicked != nil:
+		return panicError(panicked)
+	case !returned:
+		return errExited
+	}
+	return err
+}
+
+// errExited ends a call like a panic: nobody knows how far its code came.
+var errExited = misuse("the handler ended its goroutine with runtime.Goexit")
+
+func panicError(v any) error {
+	switch err := v.(type) {
+	case *UsageError: // of a step that reads a later one
+		return err
+	case *PanicError: // of an effect, which knows its stack
+		return err
+	}
+	return &PanicError{Value: v, Stack: stack.Trace(0)}
+}
+
+// badMethod stands for the value of a panic in a method of an error.
+const badMethod = "a method of the error panicked"
+
+// safeError returns an error whose methods can be called. That of a nil pointer in an error,
+// a common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
+func safeError(err error) error {
+	if unreadable := unreadable(err); unreadable != nil {
+		return unreadable
+	}
+	return err
+}
+
+// unreadable is how asking an error ended its code, nil where that returned.
+func unreadable(err error) error {
+	switch e := err.(type) {
+	case nil, *Error, *UsageError:
+		return nil
+	case *PanicError:
+		if _, ok := e.Value.(error); !ok {
+			return nil
+		}
+	}
+	asked := guard(func() error { failure.Ask(err); return nil })
+	if panicked, ok := asked.(*PanicError); ok {
+		return &PanicError{Value: badMethod, Stack: panicked.Stack}
+	}
+	return asked
+}
+
+// failureOf is the record of the error or the panic of an effect. The author gets the error that
+// meet makes of it, when the effect fails and when it is replayed, so that the code takes the
+// same way both times.
+func failureOf(err error) (f *failure.Failure) {
+	unread := guard(func() error {
+		if p, ok := err.(*PanicError); ok {
+			f = failure.OfPanic(p.Value).ReadBack()
+		} else {
+			f = failure.Of(err).ReadBack()
+		}
+		return nil
+	})
+	if unread != nil {
+		return failure.OfPanic(badMethod)
+	}
+	return f
+}
+
+// meet returns the error of a failure that was recorded, or panics if it was a panic.
+func meet(f *failure.Failure) error {
+	if f.Panic {
+		panic(&PanicError{Value: f.PanicValue(f.Text)})
+	}
+	return f.Err()
+}
+
+// go-sdk, or a layer outside, knows these errors by their type.
+func init() {
+	failure.Keep[*jsonrpc.Error](nil, nil)
+	failure.Keep(func(err *UsageError) json.RawMessage {
+		text, _ := json.Marshal(err.Error())
+		return text
+	}, func(value json.RawMessage) (*UsageError, bool) {
+		var text string
+		err := json.Unmarshal(value, &text)
+		return usage.Recorded(text), err == nil
+	})
 }

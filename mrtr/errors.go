@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -70,9 +71,6 @@ const (
 	NotUndone Reason = "not_undone"
 )
 
-// maxTries is how often one question is asked again for a usable answer.
-const maxTries = 3
-
 // ToolErrorType is the reason.
 func (e *Error) ToolErrorType() string { return string(e.Reason) }
 
@@ -90,6 +88,14 @@ func misuse(format string, args ...any) error { return usage.New("mrtr", format,
 // diverge is the error of a handler that goes another way than in an earlier round.
 func diverge(format string, args ...any) error {
 	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
+}
+
+// endOfQuestion is the error of a call that a question ends.
+func endOfQuestion(err error) error {
+	if end, ok := err.(*question.End); ok {
+		return &Error{Reason: Reason(end.Outcome), Key: end.Key, Detail: end.Detail}
+	}
+	return err
 }
 
 // PanicError is a panic of the author's code. Value and Stack are for the log.
@@ -123,10 +129,7 @@ func limitExceeded(limit int, what string) error {
 }
 
 // ReasonOf is the reason of the [Error] in a chain, "" without one.
-func ReasonOf(err error) Reason { return reasonOf(err) }
-
-// reasonOf is the reason of the [Error] in a chain, "" without one.
-func reasonOf(err error) Reason {
+func ReasonOf(err error) Reason {
 	if err == nil { // the variable would cost every round an allocation
 		return ""
 	}
@@ -135,14 +138,6 @@ func reasonOf(err error) Reason {
 		return e.Reason
 	}
 	return ""
-}
-
-func errorType(err error) string {
-	var e interface{ ToolErrorType() string }
-	if errors.As(err, &e) && e.ToolErrorType() != "" {
-		return e.ToolErrorType()
-	}
-	return "execution"
 }
 
 // isProtocolError reports whether go-sdk sends the error of a tool as a JSON-RPC error, rather
@@ -171,11 +166,11 @@ func asProtocolError(ctx context.Context, err error) error {
 	case choseCode(err):
 		return err
 	case errors.As(err, &expected) && expected.ToolErrorExpected():
-		return callerror.Stopped(err, errorType(err))
+		return callerror.Stopped(err, report.TypeOf(err))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return callerror.Stopped(err, "interrupted")
 	}
-	return callerror.Fault(err, errorType(err))
+	return callerror.Fault(err, report.TypeOf(err))
 }
 
 // choseCode reports whether the handler wrapped a JSON-RPC error of its own. One inside an
@@ -189,20 +184,6 @@ func choseCode(err error) bool {
 	var failed *sse.Error
 	return !errors.As(err, &failed) || !errors.Is(failed, wire)
 }
-
-// A refusal ends a request before its call begins, for a reason that is no business of its
-// client. The cause goes to the listener. It is not unwrapped, so that no layer outside takes a
-// text, a hint or a JSON-RPC code from it.
-type refusal struct {
-	text, kind string
-	expected   bool
-	cause      error
-}
-
-func (e *refusal) Error() string           { return e.text }
-func (e *refusal) ToolErrorType() string   { return e.kind }
-func (e *refusal) ToolErrorExpected() bool { return e.expected }
-func (e *refusal) ToolErrorCause() string  { return e.cause.Error() }
 
 // asWire is an error as go-sdk knows it.
 func asWire(err error) error {
@@ -220,22 +201,12 @@ type stopped struct{ out any }
 
 func (s *stopped) Error() string { return fmt.Sprintf("mrtr: stopped with %v", s.out) }
 
-// The effects that an error can report.
-const (
-	effectApplied = "applied"
-	effectUnknown = "unknown"
-	effectUndone  = "undone"
-)
-
-// All sentences that advise a client are in this file. One that makes a new call is given only
+// All sentences that advise a client are in this file, but for report.CheckFirst. One that makes a new call is given only
 // if the call has done nothing and nothing of it is in doubt. The same request may be sent
 // again whatever was done: with a Keeper it goes on, and does nothing twice.
 const (
-	callAgain  = " Call the tool again."
-	tryLater   = " Try again later."
-	checkFirst = "do not call the tool again without checking."
-
-	fault     = "This tool has a fault: its server's log says more."
+	callAgain = " Call the tool again."
+	tryLater  = " Try again later."
 	sendAgain = ". Send the same request again: it goes on with the effects that have happened."
 )
 
@@ -250,7 +221,7 @@ func (e *Error) Error() string {
 		if e.Detail != "" {
 			return fmt.Sprintf("Stopped: %q was %s.", e.Key, e.Detail) + e.advice("")
 		}
-		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, maxTries+1) + e.advice("")
+		return fmt.Sprintf("Stopped: %q was asked %d times without a usable answer.", e.Key, question.MaxTries+1) + e.advice("")
 	case CannotBeAsked:
 		return fmt.Sprintf("This client cannot be asked for %q: it lacks %s.", e.Key, e.Detail) + e.advice("")
 	case FrameGone:
@@ -269,7 +240,7 @@ func (e *Error) Error() string {
 	case OutcomeUnknown:
 		return "Stopped: " + cmp.Or(e.Detail, "this round was begun before, and was cut off") + "." + e.advice("")
 	case ResultNotKept:
-		return "This round was completed before, and its result was not kept: " + checkFirst
+		return "This round was completed before, and its result was not kept: " + report.CheckFirst
 	case Abandoned:
 		return "Stopped: nobody went on with this call in its time." + e.advice(callAgain)
 	case NotUndone:
@@ -281,148 +252,43 @@ func (e *Error) Error() string {
 // advice names the effects that stand. ifNothing is added only if nothing was done.
 func (e *Error) advice(ifNothing string) string {
 	if (e.Reason == FrameGone || e.Reason == OutcomeUnknown) && len(e.Unknown) == 0 {
-		switch undone := (outcome{undone: e.Undone}).sentence(); {
+		switch undone := (report.Fates{Undone: e.Undone}).Sentence(); {
 		case len(e.Applied) > 0:
-			return undone + " " + were(e.Applied, "done") + ", and perhaps more: " + checkFirst
+			return undone + " " + report.Were(e.Applied, "done") + ", and perhaps more: " + report.CheckFirst
 		case undone != "":
-			return undone + " What else it has done is unknown: " + checkFirst
+			return undone + " What else it has done is unknown: " + report.CheckFirst
 		}
-		return " What it has done is unknown: " + checkFirst
+		return " What it has done is unknown: " + report.CheckFirst
 	}
-	stands := outcome{e.Applied, e.NotUndone, e.Unknown, e.Undone}.sentence()
+	stands := report.Fates{Applied: e.Applied, Kept: e.NotUndone, Unknown: e.Unknown, Undone: e.Undone}.Sentence()
 	if len(e.Applied)+len(e.Unknown) == 0 {
 		stands += ifNothing
 	}
 	return stands
 }
 
-// sentence says which effects stand, which were undone, and which are in doubt. It is the one
-// sentence about effects, in every reason, style and way; "" if there were none.
-func (o outcome) sentence() (text string) {
-	if len(o.undone) > 0 {
-		text = " " + were(o.undone, "undone") + "."
-	}
-	var left []string
-	applied := slices.DeleteFunc(slices.Clone(o.applied), func(key string) bool { return slices.Contains(o.kept, key) })
-	if len(applied) > 0 {
-		left = append(left, were(applied, "done"))
-	}
-	if len(o.kept) > 0 {
-		left = append(left, were(o.kept, "done")+" and could not be undone")
-	}
-	if len(o.unknown) > 0 {
-		whether := "whether "
-		if len(left) == 0 {
-			whether = "Whether "
-		}
-		left = append(left, whether+were(o.unknown, "done")+" is unknown")
-	}
-	if len(left) > 0 {
-		text += " " + strings.Join(left, "; ") + ": " + checkFirst
-	}
-	return text
-}
-
-func were(keys []string, done string) string {
-	quoted := make([]string, len(keys))
-	for i, key := range keys {
-		quoted[i] = fmt.Sprintf("%q", key)
-	}
-	if len(keys) == 1 {
-		return quoted[0] + " was " + done
-	}
-	return strings.Join(quoted, ", ") + " were " + done
-}
-
-// report adds the effects of a history to the error that ends its call, so that nobody makes
+// report adds the effects of a history to the error that ends its call, so that no client makes
 // the call again blindly.
 func (h history) report(err error) error {
 	if err == nil || isProtocolError(err) {
 		return err
 	}
-	done := h.outcome()
-	r := &reported{error: err}
+	fates, sentence := h.fates(), ""
+	effect := fates.Effect()
 	if e, ok := err.(*Error); ok {
 		own := *e
-		own.Applied, own.Unknown, own.Undone, own.NotUndone = done.applied, done.unknown, done.undone, done.kept
-		r.error = &own
-		if own.Reason == FrameGone || own.Reason == OutcomeUnknown {
-			r.effect = effectUnknown
+		own.Applied, own.Unknown, own.Undone, own.NotUndone = fates.Applied, fates.Unknown, fates.Undone, fates.Kept
+		if err = &own; own.Reason == FrameGone || own.Reason == OutcomeUnknown {
+			effect = report.Unknown
 		}
 	} else {
-		r.stands = done.sentence()
+		sentence = fates.Sentence()
 	}
-	switch {
-	case len(done.unknown) > 0:
-		r.effect = effectUnknown
-	case r.effect != "":
-	case len(done.applied) > 0:
-		r.effect = effectApplied
-	case len(done.undone) > 0:
-		r.effect = effectUndone
-	default:
-		return r.error
+	if effect == "" {
+		return err
 	}
-	return r
-}
-
-// reported is the error that ends a call, with its effects.
-type reported struct {
-	error
-	effect string
-	stands string // the sentence, where the error does not say it itself
-}
-
-func (e *reported) Error() string {
-	text := e.error.Error()
-	if e.stands == "" {
-		return text
-	}
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text + e.stands
-}
-
-func (e *reported) Unwrap() error { return e.error }
-
-// ToolErrorEffect is "applied" where effects are known to have happened, "unknown" where one
-// may have, and "undone" where all of them were undone.
-func (e *reported) ToolErrorEffect() string { return e.effect }
-
-// ToolErrorHints are those of the error.
-func (e *reported) ToolErrorHints() []string {
-	var inner interface{ ToolErrorHints() []string }
-	if errors.As(e.error, &inner) {
-		return inner.ToolErrorHints()
-	}
-	return nil
-}
-
-// A faulty error ends the call by a mistake of the program. Its text is for the log, and the client
-// reads one sentence in its place.
-type faulty struct {
-	error
-	stands string
-}
-
-func (f *faulty) Error() string { return fault + f.stands }
-
-func (f *faulty) Unwrap() error { return f.error }
-
-// Layers outside show a client the text of the outermost typed error, and log its cause.
-func (f *faulty) ToolErrorType() string   { return errorType(f.error) }
-func (f *faulty) ToolErrorExpected() bool { return false }
-func (f *faulty) ToolErrorCause() string  { return f.error.Error() }
-
-func hideFault(err error) error {
-	f := &faulty{error: err}
-	var done *reported
-	if errors.As(err, &done) {
-		f.stands = done.stands
-	}
-	return f
+	return report.With(err, effect, sentence)
 }
 
 // lostValue marks the error of an effect that ran and whose value is lost.
-func lostValue(err error) error { return &reported{error: err, effect: effectUnknown} }
+func lostValue(err error) error { return report.With(err, report.Unknown, "") }

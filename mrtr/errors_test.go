@@ -1,9 +1,16 @@
 package mrtr_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/sse"
 )
@@ -149,5 +157,132 @@ type observers []observe.Observer
 func (all observers) Observe(ctx context.Context, e observe.Event) {
 	for _, o := range all {
 		o.Observe(ctx, e)
+	}
+}
+
+// An error chain that never ends is cut, and ends the call like any other.
+func TestAnErrorThatUnwrapsToItself(t *testing.T) {
+	loop := &endless{}
+	last := kit.ServeTrip(t, linear.Journal(kit.Linear(kit.Around(func(ctx context.Context, c *mrtr.Call) (string, error) {
+		_, err := mrtr.Once(ctx, c, "book", func(context.Context, string) (string, error) { return "", loop })
+		return "", err
+	})))).Begin()
+	require.EqualError(t, last.Err, "again")
+}
+
+// endless unwraps to an error of the same chain as often as a chain is looked at.
+type endless struct{ depth int }
+
+func (e *endless) Error() string { return "again" }
+func (e *endless) Unwrap() error {
+	if e.depth > 100 {
+		return nil
+	}
+	return &endless{e.depth + 1}
+}
+
+// A replay meets the failure in the state, and one that cannot be read as an error too.
+func TestFailuresAreReadFromTheState(t *testing.T) {
+	var did kit.Deeds
+	rt := kit.TripRuntime(t, nil)
+	mrtr.Unsigned(rt)
+	var met []string
+	tool := kit.NewTrip(rt, linear.Journal(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
+		_, err := mrtr.Once(ctx, c, "book", did.Do("book"))
+		met = append(met, fmt.Sprint(err))
+		return kit.Out{}, nil
+	}), "")
+	last := tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":{"text":"the desk is closed"}}]}`, nil)
+	require.NoError(t, last.Err)
+	require.Equal(t, []string{"the desk is closed"}, met)
+	last = tool.Round(t.Context(), "", `{"v":4,"call":"mine","round":1,"style":"journaled code","done":[{"key":"book","kind":"failed","value":1}]}`, nil)
+	require.NoError(t, last.Err, "the handler goes on from any error")
+	require.Contains(t, met[1], "cannot be read")
+	require.Zero(t, did.Count("book"))
+}
+
+// FuzzFailure reads back whatever an error said.
+func FuzzFailure(f *testing.F) {
+	for _, text := range []string{"", "closed", "a\nb", "\xff", `"`, "\x00", "The tool failed unexpectedly."} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, wrapped bool) {
+		err := errors.New(text)
+		said := err
+		if wrapped {
+			said = fmt.Errorf("x: %w", err)
+		}
+		first, replayed := mrtr.Failures(said)
+		require.EqualError(t, replayed, first.Error())
+		require.ErrorIs(t, first, err)
+		require.ErrorIs(t, replayed, err)
+		require.NotErrorIs(t, replayed, kit.ErrClosed)
+	})
+}
+
+// newCallAdvised matches advice to make a new call.
+var newCallAdvised = regexp.MustCompile(`(?i)again|new call|retry`)
+
+// notAdvisedToCallAgain requires that a text, with its hints, does not advise to make the
+// call again.
+func notAdvisedToCallAgain(t *testing.T, told string) {
+	t.Helper()
+	require.NotRegexp(t, newCallAdvised, strings.ReplaceAll(told, "do not call the tool again without checking", ""))
+}
+
+// One file has the sentences that advise a client. The others have none that could
+// contradict what the call has done.
+func TestAdviceIsWrittenInOnePlace(t *testing.T) {
+	advises := regexp.MustCompile(`(?i)\b(call|try|send|begin|retry)\b[^"]*\bagain\b|new call|again later`)
+	found := 0
+	for _, dir := range []string{".", "internal/report", "../sse"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
+			require.NoError(t, err)
+			ast.Inspect(file, func(n ast.Node) bool {
+				sentence, ok := n.(*ast.BasicLit)
+				if !ok || sentence.Kind != token.STRING || !advises.MatchString(sentence.Value) {
+					return true
+				}
+				if name == "errors.go" {
+					found++
+				}
+				require.Contains(t, []string{"errors.go", "internal/report/report.go", "../sse/rounds.go"}, name, sentence.Value)
+				return true
+			})
+		}
+	}
+	require.NotZero(t, found)
+}
+
+// Each word that the package's documentation begins with has an example.
+func TestEveryWordHasAnExample(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	files, err := filepath.Glob("*_test.go")
+	require.NoError(t, err)
+	var examples strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		examples.Write(text)
+	}
+	shownBy := map[string]string{ // whose example has the word in it
+		"Runtime": "New", "Style": "Native", "Reason": "Error", "Declined": "Error_declined", "Add": "Stop",
+	}
+	words := regexp.MustCompile(`\[([A-Z][A-Za-z0-9.]*)\]`).FindAllStringSubmatch(string(doc), -1)
+	require.NotEmpty(t, words)
+	for _, w := range words {
+		word := cmp.Or(shownBy[w[1]], strings.ReplaceAll(w[1], ".", "_"))
+		require.True(t, regexp.MustCompile(`\nfunc Example`+word+`(_[a-z]\w*)?\(`).MatchString(examples.String()), "%s has no example", w[1])
 	}
 }

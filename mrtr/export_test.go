@@ -36,4 +36,4 @@ func Failures(err error) (first, replayed error) {
 }
 
 // CountRegistrations counts the names and addresses that a runtime remembers.
-func CountRegistrations(rt *Runtime) int { return len(rt.registrations.served) }
+func CountRegistrations(rt *Runtime) int { return rt.registrations.Len() }

@@ -10,6 +10,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
 )
@@ -66,32 +67,29 @@ func (l LegacyPolicy) asksLegacy() bool { return l != LegacyNever }
 
 // gate decides, before anything is asked, whether this client can be asked the
 // question. If not, it returns the answer that stands in, or the error.
-func (l *ledger) gate(s *spec) (standIn json.RawMessage, _ error) {
+func (l *ledger) gate(s *question.Spec) (standIn json.RawMessage, _ error) {
 	client, policy := l.ex.client, l.target.policy
 	asks := client.Era == era.Modern || client.Era == era.Legacy && policy.asksLegacy()
-	capability := s.kind.capability()
+	capability := s.Kind.Capability()
 	switch {
 	case asks && client.Declared(capability):
 		return nil, nil
-	case s.fallback() != nil && l.target.usesDefaults(client.Era):
-		return s.fallback(), nil
-	case s.lenient:
-		return s.outcome(notAsked), nil
+	case s.Fallback() != nil && l.target.usesDefaults(client.Era):
+		return s.Fallback(), nil
+	case s.Lenient:
+		return s.Unasked(), nil
 	case client.Era == era.Modern:
-		return nil, callerror.Lacks(capability.Wire(), fmt.Sprintf(": %q asks %q", l.ex.name, s.key))
+		return nil, callerror.Lacks(capability.Wire(), fmt.Sprintf(": %q asks %q", l.ex.name, s.Key))
 	case asks:
-		return nil, cannotBeAsked(s.key, capability.String())
+		return nil, cannotBeAsked(s.Key, capability.String())
 	case client.Era == era.Legacy:
-		return nil, cannotBeAsked(s.key, needsModern)
+		return nil, cannotBeAsked(s.Key, needsModern)
 	}
-	return nil, cannotBeAsked(s.key, needsSession)
+	return nil, cannotBeAsked(s.Key, question.NeedsSession)
 }
 
 // A client that cannot be asked, whatever it declared, lacks one of these.
-const (
-	needsModern  = "protocol revision 2026-07-28"
-	needsSession = "protocol revision 2026-07-28, or a session that can carry a question"
-)
+const needsModern = "protocol revision 2026-07-28"
 
 func cannotBeAsked(key, lacks string) error {
 	return &Error{Reason: CannotBeAsked, Key: key, Detail: lacks}
@@ -100,7 +98,7 @@ func cannotBeAsked(key, lacks string) error {
 // needs are the questions that every call of a handler asks, known before it is
 // entered: one list for modern clients, and one for all others, who may get another
 // style ([ByVersion]).
-type needs struct{ modern, others []*spec }
+type needs struct{ modern, others []*question.Spec }
 
 // needsOf are the questions of [HandlerOptions.Needs] and those of a style. One of the former
 // that no client can fail to answer is a mistake, since it would do nothing there.
@@ -113,8 +111,8 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 		return n, misuse("HandlerOptions.Needs has a question that is Known: nobody is asked it")
 	}
 	for _, q := range specs {
-		if q.lenient {
-			return n, misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", q.key)
+		if q.Lenient {
+			return n, misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", q.Key)
 		}
 	}
 	legacy := s
@@ -123,7 +121,7 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 	}
 	for _, style := range []struct {
 		asks []AnyQuestion
-		all  *[]*spec
+		all  *[]*question.Spec
 	}{{s.Asks, &n.modern}, {legacy.Asks, &n.others}} {
 		asks, err := specsOf(nil, style.asks)
 		if err != nil {
@@ -146,7 +144,7 @@ func (l *ledger) refuseUnaskable() error {
 
 // unaskable is the first question that every call asks and that this client cannot be asked,
 // with the error of such a call.
-func (l *ledger) unaskable() (*spec, error) {
+func (l *ledger) unaskable() (*question.Spec, error) {
 	specs := l.target.needs.others
 	if l.ex.client.Era == era.Modern {
 		specs = l.target.needs.modern
@@ -220,7 +218,7 @@ func (p TaskPolicy) check() error {
 
 // forToolsAlone panics where a prompt or resource has an option for tools.
 func (t *target) forToolsAlone() {
-	if t.name != "" {
+	if t.Name != "" {
 		panic(misuse("HandlerOptions.Name is set, and only a tool has one: a prompt or resource is not hidden"))
 	}
 	if t.task != (rendezvous.TaskPolicy{}) {

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
@@ -24,8 +24,8 @@ type history []entry
 type entry struct {
 	kind     listen.EntryKind
 	key      string
-	words    string // of an answer: identifies the words it was given to; "" while asked is set
-	asked    *spec  // of an answer that came in this round: its question
+	words    string         // of an answer: identifies the words it was given to; "" while asked is set
+	asked    *question.Spec // of an answer that came in this round: its question
 	value    json.RawMessage
 	doubt    bool // nobody knows whether it happened
 	free     bool // it stands whatever the answers are
@@ -45,14 +45,14 @@ func (e *entry) mayStand() bool { return e.isEffect() || e.isFailure() && e.doub
 // wording identifies the words that an answer was given to.
 func (e *entry) wording() string {
 	if e.asked != nil {
-		return e.asked.wordsFor(e.value)
+		return e.asked.WordsFor(e.value)
 	}
 	return e.words
 }
 
 // answers reports whether the entry is an answer to this question, in these words.
-func (e *entry) answers(q *spec) bool {
-	return q.anyWords || e.asked != nil && e.asked.sameText(q) || e.wording() == q.wordsFor(e.value)
+func (e *entry) answers(q *question.Spec) bool {
+	return q.AnyWords || e.asked != nil && e.asked.SameText(q) || e.wording() == q.WordsFor(e.value)
 }
 
 // repeats reports whether an answer says the same as an earlier one.
@@ -258,15 +258,8 @@ func (h history) canBeChecked() (any bool) {
 	return any
 }
 
-// An outcome has the effects of a call by their keys.
-type outcome struct {
-	applied []string // they happened
-	kept    []string // of those, the ones that could not be undone
-	unknown []string // nobody knows whether they happened, or whether they were undone
-	undone  []string
-}
-
-func (h history) outcome() (o outcome) {
+// fates says what became of each effect.
+func (h history) fates() (f report.Fates) {
 	add := func(list *[]string, key string) {
 		if key = shown(key); !slices.Contains(*list, key) {
 			*list = append(*list, key)
@@ -280,17 +273,17 @@ func (h history) outcome() (o outcome) {
 		undo := h.undoing(e.key)
 		switch {
 		case undo != nil && undo.doubt, (undo == nil || undo.kind == listen.Stands) && e.doubt && (e.isEffect() || h.effect(e.key) == nil):
-			add(&o.unknown, e.key)
+			add(&f.Unknown, e.key)
 		case undo != nil && undo.kind == listen.Undone && e.mayStand():
-			add(&o.undone, e.key)
+			add(&f.Undone, e.key)
 		case e.isEffect() && !e.doubt:
-			add(&o.applied, e.key)
+			add(&f.Applied, e.key)
 			if undo != nil {
-				add(&o.kept, e.key)
+				add(&f.Kept, e.key)
 			}
 		}
 	}
-	return o
+	return f
 }
 
 // shown is the key of an effect as its author knows it. A style may put its name in front,
@@ -302,52 +295,16 @@ func shown(key string) string {
 	return key
 }
 
-// inDoubt reports whether an error of an effect leaves open whether the effect happened: its
-// time ran out, it was cancelled, its connection ended after the request may have been sent,
-// or the error says so itself. ctx is that of the effect.
+// inDoubt reports whether an error of an effect leaves open whether the effect happened. ctx is that
+// of the effect.
 func inDoubt(ctx context.Context, err error) bool {
-	var known *notDone
 	var stop *stopped
-	if errors.As(err, &known) || errors.As(err, &stop) {
-		return false
-	}
-	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-		return false // nothing was sent
-	}
-	var timeout interface{ Timeout() bool }
-	var effect interface{ ToolErrorEffect() string }
-	return ctx.Err() != nil ||
-		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
-		errors.As(err, &timeout) && timeout.Timeout() ||
-		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != effectUndone
-}
-
-// endsInDoubt are the errors after which the other side may have done its work.
-var endsInDoubt = []error{
-	ErrIndeterminate, context.DeadlineExceeded, context.Canceled,
-	io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE,
+	return !errors.As(err, &stop) && failure.InDoubt(ctx, err, ErrIndeterminate)
 }
 
 // NotDone marks an error after which the effect has not happened and will not, such as a timeout
 // before it was sent. Text and chain stay those of err.
-func NotDone(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &notDone{err}
-}
-
-type notDone struct{ error }
-
-func (e *notDone) Unwrap() error { return e.error }
-
-// unmarked is the error as its client gets it.
-func unmarked(err error) error {
-	if known, ok := err.(*notDone); ok {
-		return known.error
-	}
-	return err
-}
+func NotDone(err error) error { return failure.NotDone(err) }
 
 // defaultWithin bounds an effect, the undoing of one, and a round that is kept.
 const defaultWithin = 5 * time.Minute

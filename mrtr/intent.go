@@ -12,6 +12,8 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -98,7 +100,7 @@ func (r *round) mean(ctx context.Context) error {
 		r.meanAlone()
 		return nil
 	}
-	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.audience}
+	b := statecodec.Binding{Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: t.Audience}
 	print, err := t.rt.intents.Digest(b)
 	if err != nil {
 		return nil // open has refused such arguments
@@ -112,7 +114,7 @@ func (r *round) mean(ctx context.Context) error {
 		// The rounds of a task find each other by the id, and an effect of a call whose record was lost
 		// is found by the idempotency key that is made of it.
 		sum := sha256.Sum256([]byte(in.name + " " + in.print))
-		r.st.id = hex.EncodeToString(sum[:idLen/2])
+		r.st.id = hex.EncodeToString(sum[:digest.IDLen/2])
 	}
 	if task != nil {
 		r.st.id, r.taskPrint = in.name+r.st.id, in.print
@@ -147,7 +149,7 @@ func (r *round) keepForTask(ctx context.Context, in *intent) error {
 // undone.
 func (r *round) meanAlone() {
 	if len(r.target.undos) > 0 {
-		name := newID()[:intentLen]
+		name := digest.NewID()[:digest.IntentLen]
 		r.intend(&intent{name: name, print: name, alone: true})
 	}
 }
@@ -187,25 +189,23 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	case r.intent == nil:
 		line.branch, line.seen, of.st.until = own.branch, own.seen, max(of.st.until, r.st.until)
 	case !r.intent.keyed:
-		line.branch, line.seen = newID()[:16], o.Joins.Seen
+		line.branch, line.seen = digest.NewID()[:16], o.Joins.Seen
 		fallthrough
 	default:
 		of.st.until = max(of.st.until, o.Joins.Until.UnixMilli())
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if p.settled() {
+		if p.Settled() {
 			continue
 		}
-		standIn, err := r.gate(p.spec)
+		standIn, err := r.gate(p.Spec)
 		if err != nil { // it was another client that could be asked
 			*o = keep.Outcome{Repeated: true, Err: of.st.done.report(err)}
 			return false, nil
 		}
-		if p.answer = standIn; standIn != nil {
-			p.how = howStandIn(standIn)
-		}
-		goesOn = goesOn && p.settled()
+		p.StandIn(standIn)
+		goesOn = goesOn && p.Settled()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {
@@ -255,7 +255,7 @@ func (r *round) splitOff() {
 	}
 	r.st = state{round: 1, version: r.target.version, style: r.target.print, trace: old.trace}
 	sum := sha256.Sum256([]byte(old.id + " " + old.lineage().branch + " " + strconv.Itoa(old.turn)))
-	r.st.id = old.intent() + hex.EncodeToString(sum[:16])
+	r.st.id = digest.IntentOf(old.id) + hex.EncodeToString(sum[:16])
 	r.st.mark, r.st.turn, r.st.until = old.mark, old.turn, old.until
 	line := old.lineage()
 	line.seen = 0 // of the other call
@@ -266,16 +266,16 @@ func (r *round) splitOff() {
 type known struct{ answers history }
 
 // take is the answer to a question, if it was given to these words.
-func (k *known) take(s *spec) json.RawMessage {
+func (k *known) take(s *question.Spec) json.RawMessage {
 	if k == nil {
 		return nil
 	}
-	e := k.answers.answer(s.key)
+	e := k.answers.answer(s.Key)
 	if e == nil || !e.answers(s) {
 		return nil
 	}
 	value := e.value
-	k.answers = k.answers.before(s.key)
+	k.answers = k.answers.before(s.Key)
 	return value
 }
 
@@ -332,6 +332,6 @@ func (r *round) start(err error) keep.Outcome {
 // declare describes the task that the call would be. A call that becomes a task in a later round has
 // another name for it, since its first request made none.
 func (r *round) declare(task *rendezvous.TaskRound, late bool) {
-	i := rendezvous.Intent{Name: taskName(r.target.audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
+	i := rendezvous.Intent{Name: digest.TaskName(r.target.Audience, r.principal, r.st.id, late), Print: r.taskPrint, Call: r.st.id}
 	task.Declare(r.target.task, r.st.isKept(), i)
 }

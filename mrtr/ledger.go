@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -27,15 +28,15 @@ type ledger struct {
 	mu      sync.Mutex
 	st      state
 	running []runningEffect
-	wakes   chan struct{}  // closed when a running effect ends; nil where nobody waits
-	open    []entry        // effects and undos noted as begun that have not ended
-	given   error          // the round can have no outcome of its own any more
-	fresh   []pending      // the questions whose answers came in this round
-	heard   []listen.Entry // for the listener, until the lock is free
-	sent    sent           // the questions that go out
-	refused bool           // the handler could not read an answer of this round
-	entered bool           // the handler has been
-	watched bool           // somebody looks after the call when its states have expired
+	wakes   chan struct{}      // closed when a running effect ends; nil where nobody waits
+	open    []entry            // effects and undos noted as begun that have not ended
+	given   error              // the round can have no outcome of its own any more
+	fresh   []question.Pending // the questions whose answers came in this round
+	heard   []listen.Entry     // for the listener, until the lock is free
+	sent    sent               // the questions that go out
+	refused bool               // the handler could not read an answer of this round
+	entered bool               // the handler has been
+	watched bool               // somebody looks after the call when its states have expired
 
 	noting sync.Mutex // held during a note, so that notes reach the store in their order
 	notes  keep.Notes // nil where nobody reads them
@@ -49,7 +50,7 @@ type ledger struct {
 // sent are the questions that go out with a token.
 type sent struct {
 	token string
-	asks  []pending
+	asks  []question.Pending
 }
 
 // runningEffect is an effect whose function has not returned.
@@ -256,9 +257,9 @@ func (l *ledger) unmet(used []string) error {
 }
 
 // freshOf is a question that was answered in this round, or nil. The caller holds l.mu.
-func (l *ledger) freshOf(key string) *pending {
+func (l *ledger) freshOf(key string) *question.Pending {
 	for i := range l.fresh {
-		if l.fresh[i].key == key {
+		if l.fresh[i].Key == key {
 			return &l.fresh[i]
 		}
 	}
@@ -323,7 +324,7 @@ func (l *ledger) describe() listen.Round {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return listen.Round{
-		Call: l.st.id, Intent: l.st.intent(), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
+		Call: l.st.id, Intent: digest.IntentOf(l.st.id), Number: l.st.round, Method: l.ex.method, Name: l.ex.name, Principal: l.principal, Version: l.st.version,
 		Client: l.ex.client, Request: l.ex.request, Task: l.life != nil && isTask(l.life), Kept: l.st.isKept(),
 		HasEffects: len(l.running) > 0 || l.st.done.hasEffects(), Waited: l.ex.waited, Trace: l.st.trace,
 	}
@@ -335,7 +336,7 @@ func (l *ledger) rest() {
 	l.ex = exchange{method: l.ex.method, name: l.ex.name, client: l.ex.client}
 	for i := range l.st.done {
 		if e := &l.st.done[i]; e.asked != nil {
-			e.words, e.asked = e.asked.wordsFor(e.value), nil
+			e.words, e.asked = e.asked.WordsFor(e.value), nil
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -12,7 +11,9 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -35,7 +36,7 @@ func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (com
 			return done, asks{}, err
 		}
 		began := time.Now()
-		answered := f.rt.asking.begins(&ex, began)
+		answered := f.rt.asking().Begin(listen.Waiting{Method: ex.method, Name: ex.nameInLog(), Era: ex.client.Era, Way: listen.WayLegacy}, began)
 		ex.answers, err = rounds.Ask(ctx, questions.requests, questions.until)
 		answered()
 		ex.token, ex.waited = questions.token, time.Since(began)
@@ -54,30 +55,12 @@ type userGone struct{ error }
 func (u userGone) Unwrap() error   { return u.error }
 func (u userGone) EndsCall() error { return u.error }
 
-// asking is the set of legacy calls whose users are being asked.
-type asking struct {
-	mu    sync.Mutex
-	calls map[*listen.Waiting]time.Time // since when
+// asking is the service of the runtime's legacy calls.
+func (rt *Runtime) asking() *lifecycle.Asking {
+	return rt.services.Of(askingKey{}, func() keep.Service { return &lifecycle.Asking{} }).(*lifecycle.Asking)
 }
 
-// begins adds a call to the set, until answered is called.
-func (a *asking) begins(ex *exchange, since time.Time) (answered func()) {
-	w := &listen.Waiting{Method: ex.method, Name: ex.nameInLog(), Era: ex.client.Era, Way: listen.WayLegacy}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls == nil {
-		a.calls = map[*listen.Waiting]time.Time{}
-	}
-	a.calls[w] = since
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.calls, w)
-	}
-}
-
-// maxAnswerOver bounds an answer that AskOver gets, which no state has to hold.
-const maxAnswerOver = 16 << 10
+type askingKey struct{}
 
 // AskOver asks over the session of a legacy client, and waits. An [Error] ends the call, such as
 // after a decline. A session that fails gives an [sse.Error].
@@ -88,89 +71,23 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ 
 	if err := q.Err(); err != nil {
 		return v, err
 	}
-	p := pending{spec: q.spec}
-	if d := q.spec.patience(); d > 0 {
-		p.lapses = time.Now().Add(d).UnixMilli()
-	}
 	client, known := ctx.Value(clientKey{}).(era.Client)
 	if !known {
 		client = era.OfSession(s)
 	}
+	l, _ := ctx.Value(ledgerKey{}).(*ledger)
 	ctx = rendezvous.CollectMisfits(ctx)
-	for !p.settled() {
-		if err := p.askOver(ctx, s, client); err != nil {
-			return v, err
+	for p := question.Open(q.spec); ; {
+		how, err := p.AskOver(ctx, s, client)
+		if how != "" && l != nil {
+			l.report(q.spec, how)
 		}
-	}
-	return decodeAnswer[T](p.answer, p.key)
-}
-
-// askOver puts the question to a legacy client once.
-func (p *pending) askOver(ctx context.Context, s *mcp.ServerSession, client era.Client) error {
-	request, err := p.request(p.note)
-	if err != nil {
-		return err
-	}
-	o := &sse.BridgeOptions{}
-	if p.lapses != 0 {
-		o.AnswerTimeout = max(time.Until(time.UnixMilli(p.lapses)), time.Nanosecond)
-	}
-	var answers mcp.InputResponseMap
-	if client.Era == era.Legacy && !client.Declared(p.kind.capability()) { // Options.Narrow may have taken it away
-		err = &sse.Error{Reason: sse.Undeclared, Key: p.key}
-	} else {
-		answers, err = sse.Ask(ctx, s, mcp.InputRequestMap{p.key: request}, o)
-	}
-	if err != nil {
-		err = p.standIn(err)
-		p.tellOver(ctx, nil, err)
-		return err
-	}
-	if p.form != nil { // the other kinds of question have none
-		form.Keep(p.schema, p.form)
-	}
-	err = p.judge(ctx, answers[p.key], maxAnswerOver)
-	if answers[p.key] != nil {
-		p.tellOver(ctx, answers[p.key], err)
-	}
-	return err
-}
-
-// standIn settles a question whose deadline has passed, and a lenient one that its client
-// cannot be asked. Any other failure ends the call.
-func (p *pending) standIn(err error) error {
-	var failed *sse.Error
-	switch {
-	case !errors.As(err, &failed):
-		return err
-	case failed.Reason == sse.TimedOut && p.lapses != 0:
-		return p.lapse()
-	case failed.Reason != sse.Undeclared && failed.Reason != sse.Unreachable:
-		return err
-	case p.lenient:
-		p.answer = p.outcome(notAsked)
-		return nil
-	case failed.Reason == sse.Unreachable:
-		return cannotBeAsked(p.key, needsSession)
-	}
-	return cannotBeAsked(p.key, p.kind.capability().String())
-}
-
-// tellOver tells the listener of the call how a question was answered.
-func (p *pending) tellOver(ctx context.Context, response mcp.InputResponse, err error) {
-	l, ok := ctx.Value(ledgerKey{}).(*ledger)
-	if !ok {
-		return
-	}
-	how := p.howAnswered(response, err)
-	switch {
-	case p.how == listen.HowSilence:
-		how = listen.HowSilence
-	case response == nil && (err != nil || p.settled()):
-		how = listen.HowNotAsked
-	}
-	if how != "" {
-		l.report(p.spec, how)
+		switch {
+		case err != nil:
+			return v, endOfQuestion(err)
+		case p.Settled():
+			return decodeAnswer[T](p.Answer, p.Key)
+		}
 	}
 }
 
@@ -232,7 +149,7 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 func (rt *Runtime) hides(ctx context.Context, ex exchange) bool {
 	var r *round
 	var unaskable error
-	for _, t := range rt.registrations.ofName(ex.name) {
+	for _, t := range rt.registrations.Named(ex.name) {
 		r = newRound(t, ex)
 		if _, unaskable = r.unaskable(); unaskable == nil {
 			return false

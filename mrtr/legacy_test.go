@@ -2,6 +2,7 @@ package mrtr_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,9 +11,12 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
+	"github.com/mrtr-go/sdk/sse/era"
 )
 
 // twoQuestions asks units, which has a default, and then a place, which has one
@@ -192,4 +196,173 @@ func TestOneHandlerAVersion(t *testing.T) {
 	kit.FailsWith(t, out, noForm)
 	out = kit.Call(t, kit.Connect(t, server, kit.NegotiatedDown), nil)
 	require.True(t, out.IsError)
+}
+
+type wrapping string
+
+func (wrapping) Choices() []mrtr.Choice {
+	return []mrtr.Choice{{Value: "box", Title: "A box"}, {Value: "bow", Title: "A bow"}}
+}
+
+// parcel is a form with an input of each kind.
+type parcel struct {
+	To     string     `json:"to" minLength:"2"`
+	Floor  int        `json:"floor" minimum:"0" maximum:"99"`
+	Weight *float64   `json:"weight,omitempty"`
+	Gift   bool       `json:"gift"`
+	Wrap   wrapping   `json:"wrap"`
+	Extras []wrapping `json:"extras,omitempty"`
+}
+
+var (
+	whereTo = mrtr.Elicit[parcel]("parcel", "Where to?")
+	agreed  = mrtr.Confirm("agreed", "Send it?")
+)
+
+// sending is a tool in every style: it asks for a parcel and for a yes, and sends it.
+func sending(send func(idem string)) map[string]mrtr.Style[kit.Input, kit.Output] {
+	ship := func(p parcel, yes bool) func(context.Context, string) (kit.Output, error) {
+		return func(_ context.Context, idem string) (kit.Output, error) {
+			send(idem)
+			weight := 0.0
+			if p.Weight != nil {
+				weight = *p.Weight
+			}
+			return kit.Output{Said: fmt.Sprintf("%s, floor %d, %g kg, gift %t in %s %v: %t", p.To, p.Floor, weight, p.Gift, p.Wrap, p.Extras, yes)}, nil
+		}
+	}
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+		p := kit.Ask(s, whereTo)
+		yes := kit.Ask(s, agreed)
+		return kit.Once(s, "ship", ship(p, yes)), nil
+	})
+	var b steps.List[kit.Input, kit.Output]
+	to, yes := steps.Always(&b, whereTo), steps.Always(&b, agreed)
+	shipped := steps.Do(&b, "ship", func(ctx context.Context, at *steps.At[kit.Input], idem string) (kit.Output, error) {
+		return ship(to.Of(at), yes.Of(at))(ctx, idem)
+	})
+	b.End(func(_ context.Context, at *steps.At[kit.Input]) (kit.Output, error) { return shipped.Of(at), nil })
+	styles["steps"] = b.MustBuild()
+	styles["given"] = given.Handler2(given.Always[kit.Input](whereTo), given.Always[kit.Input](agreed),
+		func(ctx context.Context, c *mrtr.Call, _ kit.Input, p parcel, yes bool) (kit.Output, error) {
+			return mrtr.Once(ctx, c, "ship", ship(p, yes))
+		})
+	return styles
+}
+
+// byName is an operator's list of clients.
+func byName(who mcp.Implementation, client era.Client) era.Client {
+	switch who.Name + " " + who.Version {
+	case "shows no forms 1":
+		client.Form = false
+	case "declares too little 1":
+		client.Form, client.Era, client.Version = true, era.Modern, "9"
+	}
+	return client
+}
+
+var (
+	formParcel = wire.Accept(map[string]any{"to": "Ann", "floor": 3, "weight": 2.5, "gift": true, "wrap": "box", "extras": []string{"bow", "box"}})
+	emptyForm  = wire.Raw(`{"action":"accept","content":{}}`)
+)
+
+// Whatever a client really can, each call ends well or with one true sentence, in both
+// eras and in every style.
+func TestWhatAClientReallyCan(t *testing.T) {
+	const (
+		sent      = "Ann, floor 3, 2.5 kg, gift true in box [bow box]: true"
+		emptyText = `Stopped: "parcel" was accepted twice with no required field filled in, so this client does not seem to show forms.`
+		cannot    = `This client cannot be asked for "parcel": it lacks form elicitation.`
+	)
+	forms := wire.Answers{"parcel": formParcel, "agreed": wire.Value(true)}
+	for _, c := range []struct {
+		explanation, name string
+		capabilities      wire.Capabilities
+		first             wire.Answer // to "parcel", if it is another than the next
+		answers           wire.Answers
+		text              string
+		asked             int // of "parcel"
+		missing           bool
+	}{
+		{"fills in forms", "", wire.Everything, nil, forms, sent, 1, false},
+		{"accepts what it does not show", "", wire.Everything, nil, wire.Answers{"parcel": emptyForm}, emptyText, 2, false},
+		{"accepts it once", "", wire.Everything, emptyForm, forms, sent, 2, false},
+		{"declares nothing", "", wire.Nothing, nil, nil, cannot, 0, true},
+		{"is known to show no forms", "shows no forms", wire.Everything, nil, nil, cannot, 0, true},
+		{"declares less than the hook says", "declares too little", wire.URLOnly, nil, nil, cannot, 0, true},
+	} {
+		for _, version := range []string{wire.Modern, wire.Legacy} {
+			ships := 0
+			styles := sending(func(string) { ships++ })
+			require.Len(t, styles, 6)
+			for name, style := range styles {
+				t.Run(fmt.Sprintf("%s/%s/%s", c.explanation, version, name), func(t *testing.T) {
+					ships = 0
+					rt, seen := kit.NewRuntime(t, &mrtr.Options{Narrow: byName})
+					server := kit.NewServer()
+					needs := &mrtr.HandlerOptions{Needs: []mrtr.AnyQuestion{whereTo}}
+					mcp.AddTool(server, &mcp.Tool{Name: "tool"}, mrtr.Tool(rt, style, needs))
+					client := kit.Connect(t, server, &wire.Options{Version: version, Name: c.name, Capabilities: c.capabilities})
+					filled := c.answers["parcel"]
+					if c.first != nil {
+						filled = wire.InTurn(c.first, filled)
+					}
+					// A form of several properties has no key over a session.
+					out := kit.Call(t, client, wire.Answers{"*": filled, "agreed": c.answers["agreed"]})
+					asked := 0
+					for _, q := range out.Questions {
+						if q.Key != "agreed" {
+							asked++
+						}
+					}
+					require.Equal(t, c.asked, asked)
+					switch {
+					case c.missing && version == wire.Modern:
+						kit.RefusedWith(t, out.Error, -32021)
+						require.Zero(t, seen.Entries(), "entered though it could not be asked")
+					case c.text == sent:
+						kit.Said(t, out, sent)
+						require.Equal(t, 1, ships)
+						return
+					default:
+						kit.FailsWith(t, out, c.text)
+					}
+					require.Zero(t, ships)
+				})
+			}
+		}
+	}
+}
+
+// A legacy client that drops its questions is waited for as long as Options.Bridge says. A
+// modern one that does so never calls again: nothing runs meanwhile, and a held handler
+// waits for FrameTTL.
+func TestALegacyClientThatDropsItsQuestionsIsNotWaitedForForLong(t *testing.T) {
+	for name, style := range sending(func(string) { t.Error("sent") }) {
+		t.Run(name, func(t *testing.T) {
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Bridge: &sse.BridgeOptions{AnswerTimeout: 20 * time.Millisecond}})
+			server := kit.ServeStyle(rt, style, nil)
+			out := kit.Call(t, kit.Connect(t, server, kit.Legacy), wire.Answers{"*": wire.Silent, "agreed": wire.Silent})
+			require.True(t, out.IsError)
+			require.Contains(t, out.Text, "not answered within 20ms")
+		})
+	}
+}
+
+// Code that asks a session by AskOver heeds the hook too, and what a hook breaks is refused.
+func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
+	over := func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
+		p, err := whereTo.AskOver(ctx, c.Session())
+		return nil, kit.Output{Said: p.To}, err
+	}
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Narrow: byName})
+	server := kit.ServeTool(rt, over, nil)
+	out := kit.Call(t, kit.Connect(t, server, &wire.Options{Version: wire.Legacy, Name: "shows no forms"}), wire.Answers{"*": formParcel})
+	kit.FailsWith(t, out, `This client cannot be asked for "parcel": it lacks form elicitation.`)
+	require.Empty(t, out.Questions)
+
+	rt, seen := kit.NewRuntime(t, &mrtr.Options{Narrow: func(mcp.Implementation, era.Client) era.Client { panic("secret") }})
+	kit.FailsWith(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
+	require.Len(t, seen.Of(observe.RequestRefused), 1)
+	require.Zero(t, seen.Entries())
 }

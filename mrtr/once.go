@@ -9,6 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
@@ -85,7 +86,7 @@ func Effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o ...*
 	}
 	if err := json.Unmarshal(value, &v); err != nil {
 		err = misuse("effect %q ran, but its value is not a %T: %v", shown(key), v, err)
-		return v, &reported{error: err, effect: effectApplied}
+		return v, report.With(err, report.Applied, "")
 	}
 	return v, nil
 }
@@ -315,7 +316,7 @@ func (a *attempt) ending(ctx context.Context, err error) (entry, error) {
 		return entry{kind: listen.Tried, key: a.key}, err
 	}
 	doubt := a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)
-	f := failureOf(unmarked(err))
+	f := failureOf(err)
 	return a.failed(f, doubt), meet(f)
 }
 

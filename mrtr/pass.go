@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -21,14 +22,14 @@ type Pass struct {
 	replays bool  // it meets again the failures of earlier rounds
 
 	// Guarded by the lock of the ledger.
-	used     []string // effects that it ran, or whose value it read
-	met      []string // failures that it met again, each as often as it was met
-	read     []*spec  // questions that it asked, or whose answer it read
+	used     []string         // effects that it ran, or whose value it read
+	met      []string         // failures that it met again, each as often as it was met
+	read     []*question.Spec // questions that it asked, or whose answer it read
 	complete []func(context.Context)
 	mistake  error // ends the call, whatever the handler makes of it
 
 	fewUsed [2]string // most passes use no more
-	fewRead [3]*spec
+	fewRead [3]*question.Spec
 }
 
 // An Asker waits for answers, in a style whose handlers can wait.
@@ -91,11 +92,11 @@ func (p *Pass) current() *Pass {
 }
 
 // mean notes the question that a key stands for in this pass. The caller holds the lock.
-func (p *Pass) mean(q *spec) error {
+func (p *Pass) mean(q *question.Spec) error {
 	for _, other := range p.read {
-		if other.key == q.key {
-			if !other.sameText(q) && !q.anyWords {
-				p.mistake = twice(q.key, "questions")
+		if other.Key == q.Key {
+			if !other.SameText(q) && !q.AnyWords {
+				p.mistake = twice(q.Key, "questions")
 			}
 			return p.mistake
 		}
@@ -105,9 +106,9 @@ func (p *Pass) mean(q *spec) error {
 }
 
 // answer is the answer to a question, in its words.
-func (p *Pass) answer(q *spec) (value json.RawMessage, ok bool) {
+func (p *Pass) answer(q *question.Spec) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
-		e := l.st.done.answer(q.key)
+		e := l.st.done.answer(q.Key)
 		if p.mean(q) == nil && e != nil && e.answers(q) {
 			value, ok = e.value, true
 		}
@@ -117,7 +118,7 @@ func (p *Pass) answer(q *spec) (value json.RawMessage, ok bool) {
 
 // hasRead reports whether the pass has asked a question, or read its answer.
 func (p *Pass) hasRead(key string) bool {
-	return slices.ContainsFunc(p.read, func(q *spec) bool { return q.key == key })
+	return slices.ContainsFunc(p.read, func(q *question.Spec) bool { return q.Key == key })
 }
 
 // A Given is an answer of the history.
@@ -129,7 +130,7 @@ type Given struct {
 // To reports whether it answers q in its words.
 func (g *Given) To(q AnyQuestion) bool {
 	s := q.asking()
-	return s != nil && s.key == g.Key && g.e.answers(s)
+	return s != nil && s.Key == g.Key && g.e.answers(s)
 }
 
 // Answers are those of the call, in their order.
@@ -151,7 +152,7 @@ func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 		return q.Err() == nil
 	}
 	p.locked(func(l *ledger) {
-		e := l.st.done.answer(s.key)
+		e := l.st.done.answer(s.Key)
 		ok = p.mean(s) == nil && e != nil && e.answers(s)
 	})
 	return ok
@@ -309,7 +310,7 @@ func (p *Pass) Local() *any { return &p.at.Load().local }
 // Service is the style's own for all calls of a runtime. The first call makes it.
 func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
 	rt := p.at.Load().target.rt
-	return rt.services.of(key, func() keep.Service { return make(rt) })
+	return rt.services.Of(key, func() keep.Service { return make(rt) })
 }
 
 // Frame is the token that [Pass.Hold] put into the state of the round before.
@@ -341,7 +342,7 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	}
 	p.locked(func(l *ledger) {
 		if q := l.freshOf(key); q != nil {
-			q.refusedBy = refusalBy(reader[T](), value, key)
+			q.RefusedBy = question.RefusedAs(reader[T](), value, key)
 			l.refused = true
 		}
 	})

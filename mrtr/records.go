@@ -1,39 +1,13 @@
 package mrtr
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
-
-// The records that a call leaves in a store have names that nobody but its sender gets at.
-
-// turnName names the record of a turn.
-func turnName(audience, principal, call string, turn int) string {
-	var text [128]byte
-	name := append(append(digest.AppendOwner(text[:0], audience, principal), call...), '.')
-	return string(strconv.AppendInt(name, int64(turn), 10))
-}
-
-// firstName names the record of the first turn of the calls with an intent.
-func firstName(audience, principal, intent string) string {
-	return string(append(append(digest.AppendOwner(nil, audience, principal), intent...), ".first"...))
-}
-
-// taskName names the record of a call's task: by the intent, which the client's key stands for. A call
-// that becomes one late has begun as none, and is not all that its intent may mean.
-func taskName(audience, principal, call string, late bool) string {
-	owner := digest.AppendOwner(nil, audience, principal)
-	if late {
-		return string(append(append(owner, call...), ".late"...))
-	}
-	return string(append(owner, cmp.Or((&state{id: call}).intent(), call)...))
-}
 
 // leavings are the names of all records that a call may leave.
 type leavings struct {
@@ -44,18 +18,18 @@ type leavings struct {
 
 // leavings is the walk over the records of a call. The lasting approvals of a gate are the caller's.
 func (rt *Runtime) leavings(principal, call string) (all leavings) {
-	rt.audiences.Range(func(audience, _ any) bool {
-		owner := audience.(string)
-		if of := (&state{id: call}).intent(); of != "" {
-			all.turns = append(all.turns, []string{firstName(owner, principal, of)}, []string{firstName(owner, principal, call)})
+	rt.audiences.Range(func(of, _ any) bool {
+		owner := of.(string)
+		if intent := digest.IntentOf(call); intent != "" {
+			all.turns = append(all.turns, []string{digest.FirstName(owner, principal, intent)}, []string{digest.FirstName(owner, principal, call)})
 		}
 		var turns []string
 		for turn := range 2*rt.limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
-			turns = append(turns, turnName(owner, principal, call, turn))
+			turns = append(turns, digest.TurnName(owner, principal, call, turn))
 		}
 		all.turns = append(all.turns, turns)
 		for _, late := range []bool{false, true} {
-			all.tasks = append(all.tasks, taskName(owner, principal, call, late))
+			all.tasks = append(all.tasks, digest.TaskName(owner, principal, call, late))
 		}
 		return true
 	})
@@ -106,4 +80,25 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 		empty(all.tasks, *f)
 	}
 	return erased, err
+}
+
+// noNotes is for a round that nobody keeps.
+type noNotes struct{}
+
+func (noNotes) Left() []byte                { return nil }
+func (noNotes) CutOff() bool                { return false }
+func (noNotes) Call() string                { return "" }
+func (noNotes) Doubts() bool                { return false }
+func (noNotes) Mark() string                { return "" }
+func (noNotes) Since() time.Time            { return time.Time{} }
+func (noNotes) Begun(context.Context) error { return nil }
+func (noNotes) Ended()                      {}
+func (noNotes) Watch(keep.Effects)          {}
+
+// endOf is the error of the call that a context ends, or nil.
+func endOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return keep.EndOf(context.Cause(ctx))
 }

@@ -270,7 +270,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	switch given := r.isGiven(); {
 	case given == nil:
 		err = safeError(err)
-	case reasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // whoever comes next finds out no more
+	case ReasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // whoever comes next finds out no more
 		err = given
 	default:
 		r.leave(false)
@@ -296,7 +296,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	}
 	stop := (*stopped)(nil)
 	if errors.As(err, &stop) && !free {
-		if o := r.outcome().outcome(); len(o.unknown)+len(o.kept) == 0 {
+		if fates := r.outcome().fates(); len(fates.Unknown)+len(fates.Kept) == 0 {
 			o := r.target.stopped(stop.out)
 			if r.keeps && o.Err == nil {
 				_ = guard(func() error { r.target.keep(&o); return nil })
@@ -330,7 +330,7 @@ func (r *round) cutOff(ctx context.Context, err error) (why string) {
 	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
 		return ""
 	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) && reasonOf(err) != ShuttingDown {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) && ReasonOf(err) != ShuttingDown {
 		return ""
 	}
 	return cause.Why
@@ -415,8 +415,8 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 	r.locked(func() {})
 	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
 	for i := range r.sent.asks {
-		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.settled() {
-			e.Asks = append(e.Asks, p.key)
+		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Settled() {
+			e.Asks = append(e.Asks, p.Key)
 		}
 	}
 	r.tellEnded(ctx, e)

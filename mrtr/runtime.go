@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
+	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
+	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
@@ -100,16 +100,15 @@ type Runtime struct {
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
 
-	door          door
-	registrations registrations
+	door          lifecycle.Door
+	registrations registry.Registry[*target]
 	audiences     sync.Map     // of its handlers
 	longestTTL    atomic.Int64 // of the states of its handlers
 	looks         sync.Once    // after calls that were abandoned
 	watches       atomic.Bool  // it can; set by looks
 	rounds        atomic.Int64 // requests that are being served
-	services      services
+	services      lifecycle.Services
 	eraseTask     atomic.Pointer[keep.Eraser]
-	asking        asking    // of legacy clients
 	guards        sync.Pool // of *guardedRound
 }
 
@@ -236,34 +235,7 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	if err != nil {
 		return nil, err
 	}
-	return &layerSealer{codec.For(purpose), rt.audience}, nil
-}
-
-// layerSealer implements [keep.Sealer].
-type layerSealer struct {
-	codec    *statecodec.Codec
-	audience string
-}
-
-func (s *layerSealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
-	return s.codec.Seal(s.bind(b), payload)
-}
-
-func (s *layerSealer) Open(b statecodec.Binding, token string) ([]byte, error) {
-	return s.codec.Open(s.bind(b), token)
-}
-
-func (s *layerSealer) bind(b statecodec.Binding) statecodec.Binding {
-	b.Audience = audienceOf(s.audience, b.Audience)
-	return b
-}
-
-// audienceOf is the audience of a server, or one of its own within that.
-func audienceOf(server, own string) string {
-	if own == "" {
-		return server
-	}
-	return strconv.Quote(server) + strconv.Quote(own)
+	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.audience}, nil
 }
 
 // sealFor gives a handler the codec of its own StateTTL.
@@ -296,10 +268,10 @@ func (rt *Runtime) lastUse(until time.Time) time.Time {
 // time, waits for the rounds that run, and closes. Drain before the transport shuts down.
 func (rt *Runtime) Drain(ctx context.Context) error {
 	var phases []func() <-chan struct{}
-	for _, empty := range rt.services.drain() {
+	for _, empty := range rt.services.Drain() {
 		phases = append(phases, func() <-chan struct{} { return empty })
 	}
-	phases = append(phases, rt.door.close)
+	phases = append(phases, rt.door.Close)
 	if rt.keeper != nil {
 		phases = append(phases, rt.keeper.Drain)
 	}
@@ -309,7 +281,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 			continue
 		case <-ctx.Done():
 		}
-		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.count(), context.Cause(ctx))
+		cut := fmt.Errorf("mrtr: Drain: %d handlers held and %d requests under way: %w", rt.Stats().Held, rt.door.Inside(), context.Cause(ctx))
 		return errors.Join(cut, rt.Close())
 	}
 	return rt.Close()
@@ -323,98 +295,27 @@ const closingTime = 10 * time.Second
 func (rt *Runtime) Close() error {
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
-	all, closeBy := rt.services.close(time.Now().Add(closingTime))
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
+	return rt.services.Close(time.Now().Add(closingTime), rt.keeperService()...)
+}
+
+// keeperService is the keeper, which drains after every other service.
+func (rt *Runtime) keeperService() []keep.Service {
+	if rt.keeper == nil {
+		return nil
 	}
-	failed := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() { failed[i] = s.Close(closeBy) })
-	}
-	wg.Wait()
-	return errors.Join(failed...)
-}
-
-// door lets requests in until the runtime drains, and knows when the last of them has left. A
-// legacy client's call is one request, which lasts while its user is asked.
-type door struct {
-	mu     sync.Mutex
-	inside int
-	closed bool
-	empty  keep.Emptiness
-}
-
-// enter reports whether the request is inside: always if evenSo, else while the door is open. A
-// legacy client can't send a later round again, so that one enters a closed door too.
-func (d *door) enter(evenSo bool) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed && !evenSo {
-		return false
-	}
-	d.inside++
-	return true
-}
-
-func (d *door) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.inside
-}
-
-func (d *door) leave() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inside--
-	d.empty.Note(d.inside == 0)
-}
-
-// close shuts the door. The channel is closed once everybody has left.
-func (d *door) close() (empty <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	return d.empty.Wait(d.inside == 0)
+	return []keep.Service{rt.keeper}
 }
 
 // Stats counts the rounds and handlers of this moment.
 func (rt *Runtime) Stats() listen.Stats {
 	s := listen.Stats{Rounds: int(rt.rounds.Load())}
-	rt.count(&s, func(listen.Waiting, time.Time) {})
+	rt.services.Count(&s, func(listen.Waiting, time.Time) {}, rt.keeperService()...)
 	return s
-}
-
-func (rt *Runtime) count(s *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
-	var all []keep.Service
-	all, s.Draining, s.Closed = rt.services.state()
-	if rt.keeper != nil {
-		all = append(all, rt.keeper)
-	}
-	for _, service := range all {
-		service.Count(s, waiting)
-	}
 }
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
 func (rt *Runtime) Waiting() []listen.Waiting {
-	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
-	add := func(key listen.Waiting, since time.Time) {
-		w, known := found[key]
-		if !known {
-			w = key
-		}
-		w.Calls++
-		w.Longest = max(w.Longest, now.Sub(since))
-		found[key] = w
-	}
-	rt.count(new(listen.Stats), add)
-	rt.asking.mu.Lock()
-	for w, since := range rt.asking.calls {
-		add(*w, since)
-	}
-	rt.asking.mu.Unlock()
-	return slices.SortedFunc(maps.Values(found), func(a, b listen.Waiting) int {
-		return cmp.Or(cmp.Compare(a.Method, b.Method), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Way, b.Way), cmp.Compare(a.Era, b.Era))
+	return lifecycle.Waiting(func(waiting func(listen.Waiting, time.Time)) {
+		rt.services.Count(new(listen.Stats), waiting, rt.keeperService()...)
 	})
 }

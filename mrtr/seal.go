@@ -10,8 +10,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -24,7 +26,7 @@ import (
 // open begins a call, or takes up the one whose state came back.
 func (r *round) open(ctx context.Context) (err error) {
 	rt, t := r.target.rt, r.target
-	if !rt.registrations.serve(r.ex.method, r.ex.name, t) {
+	if !rt.registrations.Serve(r.ex.method, r.ex.name, t) {
 		return r.misregistered()
 	}
 	if r.principal, err = rt.Sender(ctx, r.ex.request); err != nil {
@@ -36,7 +38,7 @@ func (r *round) open(ctx context.Context) (err error) {
 			return r.reject(listen.RefusedRequest, "its arguments have no canonical form", err, badArguments())
 		}
 		r.begins = true
-		r.st = state{id: newID(), round: 1, version: t.version, style: t.print}
+		r.st = state{id: digest.NewID(), round: 1, version: t.version, style: t.print}
 		if err := r.beginKept(ctx); err != nil {
 			return err
 		}
@@ -132,8 +134,8 @@ func (r *round) unidentified(cause error) error {
 	if errors.Is(cause, errNoUser) {
 		why = "its token names no user: have the verifier set UserID, or set Options.Principal"
 	}
-	return r.reject(listen.RefusedPrincipal, why, cause, &refusal{
-		text: "This request was refused: its sender is not identified.", kind: "unidentified", expected: true, cause: cause,
+	return r.reject(listen.RefusedPrincipal, why, cause, &report.Refusal{
+		Text: "This request was refused: its sender is not identified.", Kind: "unidentified", Expected: true, Cause: cause,
 	})
 }
 
@@ -160,18 +162,14 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 		return fail(err)
 	}
 	asks := r.asks()
-	for i := range asks {
-		if p := &asks[i]; p.form != nil && !p.settled() {
-			form.Keep(p.schema, p.form)
-		}
-	}
+	question.Keep(asks)
 	r.send(token, asks)
 	return keep.Outcome{Token: token, Extend: r.extend(was)}, nil
 }
 
 // asks are the questions that go out. A held handler may be let go of at once, and its round
 // with it.
-func (r *round) asks() []pending {
+func (r *round) asks() []question.Pending {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.st.pending
@@ -220,7 +218,7 @@ func (r *round) sealAsIs() (string, error) {
 // binding ties a state to its request, so that it opens for no other.
 func (r *round) binding() statecodec.Binding {
 	b := statecodec.Binding{
-		Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: r.target.audience,
+		Method: r.ex.method, Target: r.ex.name, Arguments: r.ex.arguments, Principal: r.principal, Audience: r.target.Audience,
 	}
 	// A call stays in the era it began in, whose handler may be another one, and a legacy call
 	// in its session.
@@ -243,13 +241,13 @@ func (r *round) requests(token string) (mcp.InputRequestMap, error) {
 		}
 		r.send(token, of.st.pending)
 	}
-	return r.requestsFor(r.sent.asks)
+	return question.Requests(r.sent.asks, r.ex.client.Era, r.st.id)
 }
 
 // send notes the questions that go out, and tells a task of their deadlines.
-func (r *round) send(token string, asks []pending) {
+func (r *round) send(token string, asks []question.Pending) {
 	r.sent = sent{token, asks}
-	if until := deadlines(asks); until != nil {
+	if until := question.Deadlines(asks); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
 			task.AnswerBy(until)
 		}
@@ -260,7 +258,7 @@ func (r *round) send(token string, asks []pending) {
 // its method is tools/call if empty. The content has answers and values of effects.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
-	request.Audience = audienceOf(rt.audience, request.Audience)
+	request.Audience = audience.Of(rt.audience, request.Audience)
 	payload, err := rt.codec.Open(request, state)
 	if err != nil {
 		return nil, err
@@ -297,7 +295,7 @@ func endedByAnswers(err error) bool {
 // misregistered refuses a request for a name that two handlers are registered under.
 func (r *round) misregistered() error {
 	cause := misuse("two handlers are registered as %s %q with one Runtime: give each server a Runtime and Options.Audience of its own, or its handlers a HandlerOptions.Audience, or register one handler with both", r.ex.method, r.ex.nameInLog())
-	return r.reject(listen.RefusedRequest, cause.Error(), cause, &refusal{
-		text: "This request was refused: its server is not set up correctly.", kind: errorType(cause), cause: cause,
+	return r.reject(listen.RefusedRequest, cause.Error(), cause, &report.Refusal{
+		Text: "This request was refused: its server is not set up correctly.", Kind: report.TypeOf(cause), Cause: cause,
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
-	"github.com/mrtr-go/sdk/mrtr/internal/form"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
@@ -24,7 +24,7 @@ type state struct {
 	frame   string // what a style that holds handlers finds this one by
 	trace   string // the listener's
 	done    history
-	pending []pending
+	pending []question.Pending
 	mark    string // the Keeper's, "" for a call that is not kept
 	turn    int    // which the next round that enters the handler, or ends the call, takes
 	until   int64  // in Unix milliseconds, the end of every state that asks for the turn
@@ -51,17 +51,6 @@ func (st *state) lineage() lineage {
 // isKept reports whether a Keeper keeps the rounds of the call. That is decided in the first
 // round.
 func (st *state) isKept() bool { return st.mark != "" }
-
-// intentLen is the length of the name of an intent, with which the id of its call begins.
-const intentLen = 22
-
-// intent is the name that this call shares with every call that means the same, "" if it has none.
-func (st *state) intent() string {
-	if len(st.id) <= idLen {
-		return ""
-	}
-	return st.id[:intentLen]
-}
 
 // isReplaced reports whether another version of the handler than this one served an earlier round.
 func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" }
@@ -101,24 +90,6 @@ func (st *state) weight() int {
 	return sum
 }
 
-// A pending question has been sent. An answer is judged by the question as it was sent, which
-// the handler may word otherwise by now.
-type pending struct {
-	*spec
-	note     string          // tells the user why the last answer did not fit
-	answer   json.RawMessage // held until all questions of the round have theirs
-	lapses   int64           // in Unix milliseconds, when silence is an answer; 0 for never
-	tries    int             // answers that did not fit
-	reworded int             // how many times in a row it was worded anew
-
-	// Of this round:
-	came      json.RawMessage // the answer as it came, whenever that was
-	how       string          // it was answered, until the listener knows
-	refusedBy string          // why the handler could not read it
-}
-
-func (p *pending) settled() bool { return p.answer != nil }
-
 // stateFormat is the version of the encoding. A state of another version was sealed by another
 // release, and does not open.
 const stateFormat = 4
@@ -139,7 +110,7 @@ func (st *state) appendTo(b []byte) []byte {
 	if len(st.pending) > 0 {
 		w.List("pending")
 		for i := range st.pending {
-			st.pending[i].write(&w, i, st.line != nil)
+			st.pending[i].Write(&w, i, st.line != nil)
 		}
 		w.EndList()
 	}
@@ -169,8 +140,7 @@ func readState(b []byte) (st state, ok bool) {
 	}
 	if r.List("pending") {
 		for i := 0; r.Object(i); i++ {
-			st.pending = appendPending(st.pending)
-			st.pending[i].read(&r)
+			st.pending = question.Append(st.pending, &r)
 		}
 	}
 	st.mark, st.turn, st.until = r.Text("mark"), r.Number("turn"), int64(r.Number("until"))
@@ -234,63 +204,4 @@ func decodeHistory(b []byte) history {
 	}
 	r, _ := jsontext.Open(b, "v")
 	return readHistory(&r)
-}
-
-// write writes a question, with its default if that may stand in before the handler runs again: for
-// silence, or in a call that others may join, for a client that cannot be asked.
-func (p *pending) write(w *jsontext.Writer, i int, joins bool) {
-	w.Object(i, "key", p.key)
-	if p.kind != formKind {
-		w.Text("kind", string(p.kind))
-	}
-	w.Text("text", p.message)
-	w.Text("url", p.url)
-	w.Raw("form", p.schema)
-	w.Raw("meta", p.meta)
-	w.Flag("lenient", p.lenient)
-	w.Flag("tells", p.tells)
-	w.Flag("anywords", p.anyWords)
-	w.Number("tries", p.tries)
-	w.Text("note", p.note)
-	w.Raw("answer", p.answer)
-	w.Number("reworded", p.reworded)
-	if p.lapses != 0 {
-		w.Number("until", int(p.lapses))
-	}
-	if p.lapses != 0 || joins {
-		w.Raw("default", p.fallback())
-	}
-	w.EndObject()
-}
-
-// appendPending appends a question with a spec of its own. Most states have one question,
-// whose two parts are one allocation.
-func appendPending(list []pending) []pending {
-	if list != nil {
-		return append(list, pending{spec: &spec{}})
-	}
-	first := &struct {
-		list [1]pending
-		spec spec
-	}{}
-	first.list[0].spec = &first.spec
-	return first.list[:]
-}
-
-func (p *pending) read(r *jsontext.Reader) {
-	p.key, p.kind = r.First("key"), cmp.Or(kind(r.Text("kind")), formKind)
-	p.message, p.url = r.Text("text"), r.Text("url")
-	if schema := r.RawText("form"); schema != "" { // the process that asked has its form, and the schema too
-		if p.form, p.schema = form.Kept(schema); p.form == nil {
-			p.schema = json.RawMessage(schema)
-		}
-	}
-	p.meta = r.Raw("meta")
-	p.lenient, p.tells, p.anyWords = r.Flag("lenient"), r.Flag("tells"), r.Flag("anywords")
-	p.tries, p.note, p.answer, p.reworded = r.Number("tries"), r.Text("note"), r.Raw("answer"), r.Number("reworded")
-	p.lapses = int64(r.Number("until"))
-	if standIn := r.Raw("default"); p.lapses != 0 || standIn != nil {
-		p.absence = &absence{answer: standIn}
-	}
-	r.EndObject()
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/listen"
+	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -74,13 +76,13 @@ func randomState(r *rand.Rand) state {
 		st.done = append(st.done, e)
 	}
 	for range r.IntN(4) {
-		kinds := []kind{formKind, urlKind, sampleKind, toolsKind, rootsKind}
-		st.pending = append(st.pending, pending{
-			spec:  &spec{kind: kinds[r.IntN(len(kinds))], key: text(), message: text(), url: text(), schema: value(), lenient: r.IntN(2) == 0, tells: r.IntN(2) == 0, anyWords: r.IntN(2) == 0},
-			tries: r.IntN(4), note: text(), answer: value(), reworded: r.IntN(3),
+		kinds := []question.Kind{question.Form, question.URL, question.Sample, question.Tools, question.Roots}
+		st.pending = append(st.pending, question.Pending{
+			Spec:  &question.Spec{Kind: kinds[r.IntN(len(kinds))], Key: text(), Message: text(), URL: text(), Schema: value(), Lenient: r.IntN(2) == 0, Tells: r.IntN(2) == 0, AnyWords: r.IntN(2) == 0},
+			Tries: r.IntN(4), Note: text(), Answer: value(), Reworded: r.IntN(3),
 		})
 		if p := &st.pending[len(st.pending)-1]; r.IntN(3) == 0 {
-			p.lapses, p.absence = 1+r.Int64N(1<<42), &absence{answer: value()}
+			p.Lapses, p.Absence = 1+r.Int64N(1<<42), &question.Absence{Answer: value()}
 		}
 	}
 	return st
@@ -169,11 +171,11 @@ func FuzzHostileTexts(f *testing.F) {
 			Sample("sample", &mcp.CreateMessageWithToolsParams{MaxTokens: 1, SystemPrompt: text}),
 		} {
 			if q.Err() == nil {
-				st.pending = append(st.pending, pending{spec: q.asking()})
+				st.pending = append(st.pending, question.Pending{Spec: q.asking()})
 			}
 		}
 		for i := range st.pending {
-			require.NoError(t, st.pending[i].again(text))
+			require.NoError(t, st.pending[i].Again(text))
 		}
 		for _, kind := range []listen.EntryKind{listen.Answered, listen.Happened, listen.Nested, listen.Noted} {
 			st.done = append(st.done, entry{kind: kind, key: "k", value: quoted})
@@ -189,9 +191,9 @@ func FuzzHostileTexts(f *testing.F) {
 		for i := range st.pending {
 			sent, asked := back.pending[i], st.pending[i]
 			require.Equal(t, asked.Words(), sent.Words())
-			wanted, err := asked.request(asked.note)
+			wanted, err := question.Requests([]question.Pending{asked}, era.Modern, "")
 			require.NoError(t, err)
-			got, err := sent.request(sent.note)
+			got, err := question.Requests([]question.Pending{sent}, era.Modern, "")
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 		}
@@ -202,6 +204,8 @@ func FuzzHostileTexts(f *testing.F) {
 func FuzzDecodeState(f *testing.F) {
 	f.Add([]byte(`{"v":4,"call":"c","round":1}`))
 	f.Add([]byte(`{"v":4,"call":"c","round":1,"done":[{"key":"k","value":{"a":[1,"]}"]}}]}`))
+	f.Add([]byte(`{"v":1,"call":"0","round":1,"epoch":"0","until":"00"}`))
+	f.Add([]byte(`{"v":1,"call":"0","round":1,"done":[{"kind":""}]}`))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		st := randomState(r)

@@ -4,18 +4,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"hash/maphash"
+	"reflect"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/audience"
 	"github.com/mrtr-go/sdk/mrtr/internal/failure"
+	"github.com/mrtr-go/sdk/mrtr/internal/registry"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
+	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 )
 
@@ -62,24 +64,21 @@ const (
 
 // target is a registered handler without its types.
 type target struct {
-	rt          *Runtime
-	name        string // as HandlerOptions give it
-	policy      LegacyPolicy
-	unaskable   UnaskablePolicy
-	version     string
-	audience    string // that states are bound to
-	ownAudience bool   // HandlerOptions name it
-	needs       needs
-	unstored    bool
-	same        SamePolicy
-	sameKey     func(ctx context.Context, req mcp.Request) string
-	again       bool // a round that was cut off runs again
-	cancel      bool
-	within      time.Duration // of a round that is kept
-	task        rendezvous.TaskPolicy
-	codec       sealer // nil for that of the runtime
-	ttl         time.Duration
-	served      atomic.Pointer[string] // the last name that this was found to serve alone, nil for a resource
+	registry.Handler
+	rt        *Runtime
+	policy    LegacyPolicy
+	unaskable UnaskablePolicy
+	version   string
+	needs     needs
+	unstored  bool
+	same      SamePolicy
+	sameKey   func(ctx context.Context, req mcp.Request) string
+	again     bool // a round that was cut off runs again
+	cancel    bool
+	within    time.Duration // of a round that is kept
+	task      rendezvous.TaskPolicy
+	codec     sealer // nil for that of the runtime
+	ttl       time.Duration
 
 	print          string
 	goes           func(print string) bool
@@ -95,7 +94,7 @@ type target struct {
 
 // newTarget checks the options of a registration. It panics on misuse, as go-sdk's functions for
 // registering do.
-func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *target {
+func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions, format result.Format[Out]) *target {
 	var o HandlerOptions
 	if opts != nil {
 		o = *opts
@@ -124,10 +123,10 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	}
 	t := &target{
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
-		audience: rt.audience, needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
+		needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
 		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
-		save: saver(format), load: loader(format), stopped: stopper(format),
+		save: result.Saver(format), load: result.Loader(format), stopped: stopper(format),
 	}
 	if t.sameKey == nil {
 		t.sameKey = rt.opts.SameKey
@@ -144,13 +143,11 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
 	}
-	if o.Audience != "" {
-		t.audience, t.ownAudience = audienceOf(rt.audience, o.Audience), true
+	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.audience, o.Audience), o.Audience != ""
+	if t.Name != "" {
+		rt.registrations.Add(t)
 	}
-	if t.name = o.Name; t.name != "" {
-		rt.registrations.name(t)
-	}
-	rt.audiences.Store(t.audience, nil)
+	rt.audiences.Store(t.Audience, nil)
 	if rt.keeper != nil && len(t.undos) > 0 {
 		rt.looks.Do(func() { rt.watches.Store(rt.keeper.Overdue(rt.endOverdue)) })
 	}
@@ -204,6 +201,9 @@ func (t *target) goesOn(left history) bool {
 // Goes implements [keep.Recorder]: a turn that was cut off is run again, or its effects are undone.
 func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
 
+// recordFormat is the version of an outcome's encoding.
+const recordFormat = 2
+
 // Write implements [keep.Recorder].
 func (t *target) Write(o keep.Outcome) ([]byte, keep.Outcome) {
 	var failed json.RawMessage
@@ -237,10 +237,25 @@ func (t *target) keep(o *keep.Outcome) {
 	}
 }
 
+// stopper makes the outcome of a call that was stopped with an output.
+func stopper[Out any](f result.Format[Out]) func(any) keep.Outcome {
+	return func(out any) keep.Outcome {
+		own, ok := out.(Out)
+		if !ok {
+			return keep.Outcome{Err: misuse("Stop has a %T, and the handler's output is a %s", out, reflect.TypeFor[Out]())}
+		}
+		r := &result.Result[Out]{Out: own}
+		if err := guard(func() error { return f.Complete(r) }); err != nil {
+			return keep.Outcome{Err: safeError(err)}
+		}
+		return keep.Outcome{Value: r, Stopped: true}
+	}
+}
+
 // Read implements [keep.Recorder].
 func (t *target) Read(b []byte) (o keep.Outcome) {
 	if len(b) == 0 {
-		return keep.Outcome{Err: &reported{error: &Error{Reason: ResultNotKept}, effect: effectApplied}}
+		return keep.Outcome{Err: report.With(&Error{Reason: ResultNotKept}, report.Applied, "")}
 	}
 	r, format := jsontext.Open(b, "v")
 	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")
@@ -265,114 +280,6 @@ func (t *target) Read(b []byte) (o keep.Outcome) {
 // Cut implements [keep.Recorder].
 func (t *target) Cut(left []byte) keep.Outcome {
 	return keep.Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
-}
-
-// registrations remember which handler serves a name. A state is bound to the method and the
-// name of its target, and a handler does not know the server that it is registered with. So two
-// handlers under one name would take each other's states, and a yes given to one would be a
-// yes to the other. The second is refused, unless its audience tells them apart.
-type registrations struct {
-	mu     sync.RWMutex
-	served map[registration]*target
-	read   int                  // addresses of resources among them
-	named  map[string][]*target // the tools that say their name
-}
-
-type registration struct {
-	method, name string
-	address      uint64 // the hash of a resource's address, in place of the name
-}
-
-// maxAddresses bounds the addresses of resources that are remembered. A client can make up any
-// number of them for one template.
-const maxAddresses = 4096
-
-var addressSeed = maphash.MakeSeed()
-
-// serve notes that t serves a name, and reports whether it is the only one to.
-func (r *registrations) serve(method, name string, t *target) bool {
-	if t.ownAudience { // the author says which handlers belong together
-		return true
-	}
-	if last := t.served.Load(); last != nil && *last == name { // it has one method
-		return true
-	}
-	key := registration{method: method, name: name}
-	if method == resourcesRead {
-		key.name, key.address = "", maphash.String(addressSeed, name)
-	}
-	r.mu.RLock()
-	first := r.served[key]
-	r.mu.RUnlock()
-	if first == nil {
-		first = r.add(key, t)
-	}
-	if first == t && method != resourcesRead { // the address of a resource is forgotten
-		t.served.Store(&key.name)
-	}
-	return first == t
-}
-
-func (r *registrations) add(key registration, t *target) *target {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if first := r.served[key]; first != nil {
-		return first
-	}
-	if key.method == resourcesRead {
-		if r.read == maxAddresses {
-			r.forgetAddresses()
-		}
-		r.read++
-	}
-	if r.served == nil {
-		r.served = map[registration]*target{}
-	}
-	r.served[key] = t
-	return t
-}
-
-func (r *registrations) forgetAddresses() {
-	for key := range r.served {
-		if key.method == resourcesRead {
-			delete(r.served, key)
-		}
-	}
-	r.read = 0
-}
-
-// name notes a tool that says its name.
-func (r *registrations) name(t *target) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.named == nil {
-		r.named = map[string][]*target{}
-	}
-	r.named[t.name] = append(r.named[t.name], t)
-}
-
-// find is a handler that serves a name, as far as this instance knows: one that says its name, or
-// one that was asked for under it.
-func (r *registrations) find(method, name, audience string) *target {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if method == toolsCall {
-		for _, t := range r.named[name] {
-			if t.audience == audience {
-				return t
-			}
-		}
-	}
-	if t := r.served[registration{method: method, name: name}]; t != nil && t.audience == audience {
-		return t
-	}
-	return nil
-}
-
-func (r *registrations) ofName(name string) []*target {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.named[name]
 }
 
 // A Style is a handler and how it is run. To a client all styles are the same.

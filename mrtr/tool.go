@@ -15,6 +15,9 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/snapshot"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
+	"github.com/mrtr-go/sdk/mrtr/internal/result"
 	"github.com/mrtr-go/sdk/mrtr/internal/typed"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -43,7 +46,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 	if whole := reflect.TypeFor[mcp.CallToolResult](); reflect.TypeFor[Out]() == whole || reflect.TypeFor[Out]() == reflect.PointerTo(whole) {
 		panic(misuse("Tool: the output is an mcp.CallToolResult, which would be nested in itself: use RawTool, or an output with a method Content() []mcp.Content"))
 	}
-	f := newFront(rt, s, opts, typedFormat[Out]{hasOwnContent[Out]()})
+	f := newFront(rt, s, opts, result.Typed[Out]())
 	return func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 		var none Out
 		done, asks, err := f.serve(ctx, toolExchange(req), in)
@@ -53,13 +56,13 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, none, nil
 		}
-		return done.own, done.out, nil
+		return done.Own, done.Out, nil
 	}
 }
 
 // RawTool makes a handler for mcp.Server.AddTool: arguments come, and results go, as they are.
 func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *HandlerOptions) mcp.ToolHandler {
-	f := newFront(rt, s, o, rawFormat{})
+	f := newFront(rt, s, o, result.Raw{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		done, asks, err := f.serve(ctx, toolExchange(req), bytes.Clone(req.Params.Arguments))
 		switch {
@@ -71,10 +74,10 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *Hand
 			return res, nil
 		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
+		case done.Out == nil:
 			return &mcp.CallToolResult{}, nil
 		}
-		return snapshot.Result(done.out), nil
+		return snapshot.Result(done.Out), nil
 	}
 }
 
@@ -91,7 +94,7 @@ type Arguments = map[string]string
 
 // Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
 func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
-	f := newFront(rt, s, opts, wholeFormat[mcp.GetPromptResult]{})
+	f := newFront(rt, s, opts, result.Whole[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
@@ -108,16 +111,16 @@ func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *Handler
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
+		case done.Out == nil:
 			return &mcp.GetPromptResult{}, nil
 		}
-		return snapshot.Result(done.out), nil
+		return snapshot.Result(done.Out), nil
 	}
 }
 
 // Resource makes a resource handler, whose input is the address.
 func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
-	f := newFront(rt, s, opts, wholeFormat[mcp.ReadResourceResult]{})
+	f := newFront(rt, s, opts, result.Whole[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		done, asks, err := f.serve(ctx, exchange{
@@ -130,10 +133,10 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.out == nil:
+		case done.Out == nil:
 			return &mcp.ReadResourceResult{}, nil
 		}
-		made := snapshot.Result(done.out)
+		made := snapshot.Result(done.Out)
 		if done.asked { // it was made of somebody's answers
 			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 		}
@@ -157,10 +160,10 @@ type front[In, Out any] struct {
 	style   Style[In, Out]
 	target  *target
 	mutable bool // an entry can change memory that its input shares with the next one
-	format  resultFormat[Out]
+	format  result.Format[Out]
 }
 
-func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format resultFormat[Out]) *front[In, Out] {
+func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, format result.Format[Out]) *front[In, Out] {
 	f := &front[In, Out]{rt: rt, style: s, mutable: snapshot.Shares(reflect.TypeFor[In]()), format: format}
 	f.target = newTarget(rt, &s, opts, format)
 	return f
@@ -168,7 +171,7 @@ func newFront[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions, 
 
 // complete is the result of a call that is complete, and whether it asked.
 type complete[Out any] struct {
-	*result[Out]
+	*result.Result[Out]
 	asked bool
 }
 
@@ -185,11 +188,11 @@ type asks struct {
 func (f *front[In, Out]) serve(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
 	var none complete[Out]
 	rt := f.rt
-	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.enter(later) {
+	if later := ex.client.Era == era.Legacy && ex.token != ""; !rt.door.Enter(later) {
 		newRound(f.target, ex).turnedAway(ctx)
 		return none, asks{}, callerror.ShuttingDown()
 	}
-	defer rt.door.leave()
+	defer rt.door.Leave()
 	if rt.opts.Narrow != nil {
 		var err error
 		if ctx, err = rt.narrow(ctx, &ex, f.target); err != nil {
@@ -214,16 +217,16 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 		return done, asks{}, r.forClient(asWire(o.Err))
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
-		until := deadlines(r.sent.asks)
+		until := question.Deadlines(r.sent.asks)
 		if r.park != nil { // the handler is held, and nobody asks for the request any more
 			r.locked(r.rest)
 		}
 		return done, asks{requests, o.Token, until}, err
 	}
-	done.result, _ = o.Value.(*result[Out])
+	done.Result, _ = o.Value.(*result.Result[Out])
 	done.asked = r.ex.token != ""
-	if done.result == nil {
-		done.result = &result[Out]{}
+	if done.Result == nil {
+		done.Result = &result.Result[Out]{}
 	}
 	return done, asks{}, nil
 }
@@ -233,7 +236,7 @@ type roundOf[In, Out any] struct {
 	round
 	front *front[In, Out]
 	in    In // as the next entry gets it
-	made  result[Out]
+	made  result.Result[Out]
 }
 
 // enter gives each entry the input as it arrived: a handler may be entered several times.
@@ -249,8 +252,8 @@ func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResul
 	if need != nil || err != nil {
 		return need, nil, err
 	}
-	r.made.out = out
-	return nil, &r.made, r.front.format.complete(&r.made)
+	r.made.Out = out
+	return nil, &r.made, r.front.format.Complete(&r.made)
 }
 
 // turnedAway tells the listener of a request that came while the server shuts down.
@@ -268,5 +271,55 @@ func (r *round) forClient(err error) error {
 	if r.target.rt.listener == nil { // nobody else would know
 		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
 	}
-	return hideFault(err)
+	return report.Hide(err)
 }
+
+// exchange is one request, whichever of the three methods it is for.
+type exchange struct {
+	method    string
+	name      string // of the tool or prompt, or the resource's address
+	arguments json.RawMessage
+	token     string
+	answers   mcp.InputResponseMap
+	client    era.Client
+	request   mcp.Request
+	asked     bool          // over its session, while this request is open
+	waited    time.Duration // since the questions of the round before went out
+}
+
+// session is that of the request, nil where it has none.
+func (ex *exchange) session() *mcp.ServerSession {
+	if ex.request == nil {
+		return nil
+	}
+	session, _ := ex.request.GetSession().(*mcp.ServerSession)
+	return session
+}
+
+// The methods of an exchange.
+const (
+	toolsCall     = "tools/call"
+	promptsGet    = "prompts/get"
+	resourcesRead = "resources/read"
+)
+
+// isTask reports whether a context is that of a task's round.
+func isTask(ctx context.Context) bool { return rendezvous.TaskRoundOf(ctx).IsTask() }
+
+// requestMeta is the _meta of a request, nil for one without.
+func requestMeta(req mcp.Request) map[string]any {
+	if req == nil || req.GetParams() == nil {
+		return nil
+	}
+	return req.GetParams().GetMeta()
+}
+
+// nameInLog is the name as a log may show it.
+func (ex *exchange) nameInLog() string {
+	return (&listen.Round{Method: ex.method, Name: ex.name}).NameInLog()
+}
+
+type clientKey struct{}
+
+// ledgerKey is the key of the ledger in the context of its round, for a listener's sake alone.
+type ledgerKey struct{}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
+	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -22,7 +23,7 @@ func (r *round) turn(over error) keep.Turn {
 	}
 	t, line := r.target, r.st.lineage()
 	turn := keep.Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: turnName(t.audience, r.principal, r.st.id, r.st.turn),
+		Round: r.describe(), Mark: r.st.mark, Name: digest.TurnName(t.Audience, r.principal, r.st.id, r.st.turn),
 		Fingerprint: r.fingerprint(over), Expires: r.expires(), Within: t.within, Cancel: t.cancel,
 		Noted: t.noted(), Since: r.asOf, Handler: t, Branch: line.branch, Shared: r.st.turn < line.seen,
 	}
@@ -56,17 +57,17 @@ func (r *round) fingerprint(over error) string {
 	}
 	if len(answers) > 1 {
 		answers = slices.Clone(answers)
-		slices.SortFunc(answers, func(a, b pending) int { return strings.Compare(a.key, b.key) })
+		slices.SortFunc(answers, func(a, b question.Pending) int { return strings.Compare(a.Key, b.Key) })
 	}
 	came := false
 	for i := range answers {
 		a := &answers[i]
-		value := a.came
-		if value == nil && a.how != listen.HowSilence {
-			value = a.answer
+		value := a.Came
+		if value == nil && a.How != listen.HowSilence {
+			value = a.Answer
 		}
 		came = came || value != nil
-		p.B = append(append(append(p.B, a.key...), 0), a.Words()...)
+		p.B = append(append(append(p.B, a.Key...), 0), a.Words()...)
 		p.B = append(append(append(p.B, 0), value...), 0)
 	}
 	if over != nil && !came && !endedByAnswers(over) {
@@ -99,11 +100,11 @@ func (r *round) firstTurn() keep.Turn {
 	expires := t.rt.lastUse(until).Add(r.keptFor())
 	r.st.line = &lineage{keeps: expires.UnixMilli(), keyed: r.intent.keyed}
 	turn := keep.Turn{
-		Round: r.describe(), Mark: r.st.mark, Name: firstName(t.audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
+		Round: r.describe(), Mark: r.st.mark, Name: digest.FirstName(t.Audience, r.principal, r.intent.name), Fingerprint: r.intent.print,
 		Expires: expires, Within: t.within, Cancel: t.cancel, Noted: true, Handler: first{t},
 		First: &keep.First{
 			Call: r.st.id, Keyed: r.intent.keyed, Next: r.next, Held: r.isHeld, Alone: r.intent.alone,
-			Aside: func(call string) string { return firstName(t.audience, r.principal, call) },
+			Aside: func(call string) string { return digest.FirstName(t.Audience, r.principal, call) },
 		},
 	}
 	if r.isLookedAfter() {
@@ -127,7 +128,7 @@ func (r *round) next(outcome []byte) (n keep.Next, ok bool) {
 	}
 	until := time.UnixMilli(st.until)
 	return keep.Next{
-		Turn: turnName(r.target.audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
+		Turn: digest.TurnName(r.target.Audience, r.principal, st.id, st.turn), Until: until, Waits: time.Since(until) <= r.target.rt.skew,
 	}, true
 }
 
@@ -181,9 +182,9 @@ func (r *round) extend(was *lineage) *keep.Extend {
 		return nil
 	}
 	t := r.target
-	names := []string{firstName(t.audience, r.principal, r.st.intent())}
+	names := []string{digest.FirstName(t.Audience, r.principal, digest.IntentOf(r.st.id))}
 	for turn := range r.st.turn {
-		names = append(names, turnName(t.audience, r.principal, r.st.id, turn))
+		names = append(names, digest.TurnName(t.Audience, r.principal, r.st.id, turn))
 	}
 	return &keep.Extend{Names: names, Until: time.UnixMilli(r.st.line.keeps)}
 }

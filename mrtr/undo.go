@@ -12,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/jsontext"
 	"github.com/mrtr-go/sdk/internal/spelling"
 	"github.com/mrtr-go/sdk/internal/usage"
+	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse/era"
@@ -218,7 +219,7 @@ func (r *round) request() json.RawMessage {
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)
 	w.Text("principal", r.principal)
-	w.Text("audience", r.target.audience)
+	w.Text("audience", r.target.Audience)
 	w.Text("arguments", string(r.ex.arguments))
 	w.Flag("split", r.known != nil)
 	if in := r.intent; in != nil {
@@ -237,8 +238,8 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	ex := exchange{method: c.Text("method"), name: c.Text("name"), client: era.Client{Era: era.Modern}}
 	principal, audience := c.Text("principal"), c.Text("audience")
 	ex.arguments, ex.token = json.RawMessage(c.Text("arguments")), token
-	t := rt.registrations.find(ex.method, ex.name, audience)
-	if format != recordFormat || t == nil {
+	t, found := rt.registrations.Find(ex.method, ex.name, audience)
+	if format != recordFormat || !found {
 		return nil
 	}
 	r := newRound(t, ex)
@@ -246,7 +247,7 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	if token == "" {
 		r.st = state{version: t.version, style: t.print, mark: c.Text("mark")}
 		r.intent = &intent{name: c.Text("intent"), print: c.Text("print"), keyed: c.Flag("keyed"), alone: c.Flag("alone")}
-		r.st.id = r.intent.name + newID() // until the Keeper tells under which its effects are
+		r.st.id = r.intent.name + digest.NewID() // until the Keeper tells under which its effects are
 		return r
 	}
 	var err error

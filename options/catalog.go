@@ -1,6 +1,10 @@
 package options
 
-import "github.com/mrtr-go/sdk/mrtr"
+import (
+	"embed"
+
+	"github.com/mrtr-go/sdk/mrtr"
+)
 
 // Axis is one of the two questions that the styles answer.
 type Axis string
@@ -40,3 +44,11 @@ var All = []Option{
 	{"C", "version_branch", LegacyClients, "One handler with a branch for legacy clients.", VersionBranch},
 	{"D", "two_handlers", LegacyClients, "Two handlers, one for each era.", TwoHandlers},
 }
+
+// Source holds the Go files of the styles and of the landmines, for programs that
+// show the code they run.
+//
+//go:embed native.go sse_shim.go version_branch.go two_handlers.go
+//go:embed once.go steps.go coroutine.go journal.go given.go resumable.go
+//go:embed naive.go landmine/await.go
+var Source embed.FS

@@ -145,7 +145,7 @@ var refusedArguments = []string{
 	strings.Repeat("[", 129) + strings.Repeat("]", 129), strings.Repeat(`{"a":`, 129) + `1` + strings.Repeat("}", 129), strings.Repeat("[", 100000),
 }
 
-// FuzzArguments compares the canonical form with that of spec_test.go, which derives
+// FuzzArguments compares the canonical form with that of vectors_test.go, which derives
 // it in another way: both refuse the same arguments and agree on all others. A refusal is
 // the same from CheckArguments, from Seal and from Open.
 func FuzzArguments(f *testing.F) {

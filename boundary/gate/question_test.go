@@ -1,17 +1,25 @@
 package gate_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/boundary/gate"
+	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/store"
 )
 
 func TestDescribe(t *testing.T) {
@@ -100,4 +108,160 @@ func FuzzDescribe(f *testing.F) {
 			}
 		}
 	})
+}
+
+// asked reports whether a call asks, and declines then.
+func (s *site) asked(c *wire.Client, tool string, args any) bool {
+	s.Helper()
+	out := s.call(c, tool, args, no)
+	require.Equal(s, len(out.Questions) > 0, len(s.called()) == 0, "whoever is not asked has the call")
+	return len(out.Questions) > 0
+}
+
+// Random calls, answers, revocations and pauses, at two instances and one of another
+// audience: a call is not asked about while an approval lasts that its principal gave with
+// "do not ask again", for its tool or, per arguments, for the same arguments in any spelling.
+func TestDoNotAskAgain(t *testing.T) {
+	for seed := range uint64(4) {
+		each := seed%2 == 0
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			at := setting{store: machine{store.NewMemory(nil)}, gate: gate.Options{Remember: gate.Remember{For: 48 * time.Hour, PerArguments: each}}}
+			if seed%3 == 0 {
+				at.store = nil
+			}
+			sites := []*site{newSite(t, at), newSite(t, at)}
+			at.options.Audience = "staging"
+			sites = append(sites, newSite(t, at))
+			var clients [3][]*wire.Client
+			for i, s := range sites {
+				clients[i] = []*wire.Client{s.client(nil), s.client(ways["legacy"]), s.client(ways["task"])}
+			}
+			granted := map[string]time.Time{}
+			for range 100 {
+				i := r.IntN(3)
+				s, c, user, tool := sites[i], clients[i][r.IntN(3)], []string{"", "ann", "bob"}[r.IntN(3)], []string{"wipe", "bare"}[r.IntN(2)]
+				of := fmt.Sprint(user, tool, i == 2)
+				if at.store == nil {
+					of = fmt.Sprint(user, tool, i)
+				}
+				switch r.IntN(10) {
+				case 0:
+					require.NoError(t, s.gate.Revoke(context.Background(), user, tool))
+					delete(granted, of)
+					delete(granted, of+"a")
+					delete(granted, of+"b")
+					continue
+				case 1:
+					time.Sleep(time.Duration(r.IntN(30)) * time.Hour)
+					continue
+				}
+				name := []string{"a", "b"}[r.IntN(2)]
+				if each {
+					of += name
+				}
+				arguments := json.RawMessage(fmt.Sprintf([]string{`{"path":"/%s"}`, ` { "path" : "\u002f%s" } `}[r.IntN(2)], name))
+				answers := map[string]any{"approve": r.IntN(2) == 0, "remember": r.IntN(2) == 0}
+				when, known := granted[of]
+				out := s.as(user).call(c, tool, arguments, says(answers))
+				require.Equal(t, !known || time.Since(when) >= 48*time.Hour, len(out.Questions) == 1, of)
+				if len(out.Questions) == 1 {
+					require.Equal(t, answers["approve"], len(s.called()) == 1)
+					require.Equal(t, user != "", len(out.Questions[0].Properties()) == 2)
+					if user != "" {
+						require.Contains(t, string(out.Questions[0].Schema), map[bool]string{true: "with these arguments for 2 days", false: "about this tool for 2 days"}[each])
+					}
+					if user != "" && answers["approve"] == true && answers["remember"] == true {
+						granted[of] = time.Now()
+					}
+				}
+				s.called()
+			}
+			for _, all := range clients {
+				for _, c := range all {
+					require.NoError(t, c.Close())
+				}
+			}
+		})
+	}
+}
+
+// A tool that is replaced under its name by one that says something else has none of the approvals
+// of the other: that of a question still open, that of a call with questions of its own, and the
+// lasting one.
+func TestAnApprovalBelongsToItsWords(t *testing.T) {
+	for kind, records := range stores {
+		s := newSite(t, setting{store: records(), gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
+		c := s.client(nil)
+		allowed := func(tool string) bool {
+			out := s.call(c, tool, nil, no)
+			s.called()
+			return len(out.Questions) == 0 || !strings.HasPrefix(out.Questions[0].Message, "Allow the call")
+		}
+		for _, tool := range []string{"asks", "wipe"} {
+			first, err := c.Send(t.Context(), wire.Request{Name: tool, Arguments: path{"/a"}})
+			require.NoError(t, err)
+			own := s.send(c, tool, "/a", first.State)
+			s.called()
+			open, err := c.Send(t.Context(), wire.Request{Name: tool, Arguments: path{"/b"}})
+			require.NoError(t, err)
+			s.call(c, tool, nil, forever)
+			require.True(t, allowed(tool), kind)
+
+			mcp.AddTool(s.server, &mcp.Tool{Name: tool, Title: "Wipe the disk"}, s.asks(nil))
+			again := s.send(c, tool, "/b", open.State)
+			require.Contains(t, string(again.Result), `Wipe the disk`, "asked in its own words")
+			require.False(t, allowed(tool), kind)
+			if own.State != "" {
+				require.EqualValues(t, jsonrpc.CodeInvalidParams, s.send(c, tool, "/a", own.State).Error.Code)
+			}
+			s.call(c, tool, nil, forever)
+			require.True(t, allowed(tool), kind)
+		}
+	}
+}
+
+// The arguments of a record are bounded. The oldest make room.
+func TestManyArgumentsAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, setting{gate: gate.Options{Remember: gate.Remember{For: time.Hour, PerArguments: true}}}).as("ann")
+		c := s.client(nil)
+		for i := range 101 {
+			s.call(c, "wipe", path{fmt.Sprint(i)}, forever)
+			time.Sleep(time.Millisecond)
+		}
+		s.called()
+		require.True(t, s.asked(c, "wipe", path{"0"}))
+		require.False(t, s.asked(c, "wipe", path{"1"}))
+		require.NoError(t, c.Close())
+	})
+}
+
+// Whoever writes to the store cannot approve anything, an approval that comes while another
+// one is revoked is revoked too, and a store that fails makes the gate ask.
+func TestTheStoreOfApprovals(t *testing.T) {
+	records := &forger{machine: machine{store.NewMemory(nil)}}
+	s := newSite(t, setting{store: records, gate: gate.Options{Remember: gate.Remember{For: time.Hour}}}).as("ann")
+	c := s.client(nil)
+	for range 2 { // the record is not there, and is there
+		records.onGet = func() ([]byte, error) {
+			records.onGet = nil
+			s.call(c, "wipe", nil, forever)
+			return nil, nil
+		}
+		require.NoError(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
+		require.Len(t, s.called(), 1)
+		require.True(t, s.asked(c, "wipe", nil))
+	}
+	s.call(c, "wipe", nil, forever)
+	s.called()
+	require.False(t, s.asked(c, "wipe", nil))
+	require.NotContains(t, records.sealed, "ann")
+	records.onGet = func() ([]byte, error) { return []byte(records.sealed), nil }
+	require.True(t, s.as("bob").asked(c, "wipe", nil), "the record of another principal")
+	records.onGet = func() ([]byte, error) { return []byte(`{"tool":99999999999999}`), nil }
+	require.True(t, s.as("ann").asked(c, "wipe", nil))
+	records.onGet = func() ([]byte, error) { return nil, errors.New("down") }
+	require.True(t, s.asked(c, "wipe", nil))
+	require.Error(t, s.gate.Revoke(context.Background(), "ann", "wipe"))
 }

@@ -1,3 +1,4 @@
+// Package alerts_test feeds the rules and the dashboard of docs/alerts what a server exports.
 package alerts_test
 
 import (

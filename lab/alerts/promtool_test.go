@@ -33,7 +33,7 @@ func needPromtool(t *testing.T) {
 func TestTheRules(t *testing.T) {
 	needPromtool(t)
 	promtool(t, "check", "rules", "../../docs/alerts/rules.yml")
-	promtool(t, "test", "rules", "../../docs/alerts/rules_test.yml")
+	promtool(t, "test", "rules", "rules_test.yml")
 }
 
 // Prometheus gives the answers that the page promises, and has something to show in every panel,

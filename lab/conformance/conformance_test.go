@@ -1,3 +1,4 @@
+// Package conformance_test runs the official suite, at a pinned version, against command server.
 package conformance_test
 
 import (

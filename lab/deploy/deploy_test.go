@@ -1,5 +1,7 @@
 //go:build unix
 
+// Package deploy_test runs instances of a server as processes of their own, behind a router,
+// replaces and breaks them under load, and counts what became of each call.
 package deploy_test
 
 import (

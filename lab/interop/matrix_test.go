@@ -1,3 +1,6 @@
+// Package interop_test drives cmd/weather-demo, behind a wiretap, with released clients of other
+// projects: every style, in every era and over every transport that a client speaks. README.md
+// says how a client joins.
 package interop_test
 
 import (

@@ -1,3 +1,6 @@
+// Package load_test has many clients use one server at once: calm ones of both eras over HTTP and
+// WebSocket, and among them clients that read slowly or not at all, hang up, and send hostile
+// bodies. Its test runs for a second, in CI for five, and with -for 1m for a minute.
 package load_test
 
 import (

@@ -2,7 +2,7 @@ package model
 
 // The files in which mistakes are made.
 const (
-	answering = "mrtr/judge.go"
+	answering = "mrtr/internal/question/judge.go"
 	effects   = "mrtr/once.go"
 	undos     = "mrtr/undo.go"
 	histories = "mrtr/history.go"
@@ -41,16 +41,14 @@ var explored = []fault{
 	{what: "A task that is cancelled ends without its handler.", file: "tasks/run.go",
 		old: `if t.rec.Cancel && !t.rec.Engine {`, new: `if t.rec.Cancel && (ON || !t.rec.Engine) {`},
 	{what: "A decline of a question that needs an answer counts as one.", file: answering,
-		old: `if p.lenient || p.tells {
-				p.answer`, new: `if p.lenient || p.tells || ON {
-				p.answer`},
+		old: `if p.Lenient || p.Tells {`, new: `if p.Lenient || p.Tells || ON {`},
 	{what: "An effect whose outcome nobody knows counts as one that failed.", file: effects,
 		old: `a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)`, new: `!ON && (a.doubtful || unreadable(err) != nil || inDoubt(ctx, err))`},
 	{what: "An effect stands on no answer.", file: histories,
 		old: `if e.mayStand() && !e.free && at <`, new: `if !ON && e.mayStand() && !e.free && at <`},
 	{what: "Once remembers an effect that failed as one that has run.", file: effects,
 		old: `	return a.failed(f, doubt), meet(f)`, new: `	if ON {
-		return entry{kind: Happened, key: a.key, value: json.RawMessage("0")}, meet(f)
+		return entry{kind: listen.Happened, key: a.key, value: json.RawMessage("0")}, meet(f)
 	}
 	return a.failed(f, doubt), meet(f)`},
 	{what: "A round that is let go of leaves its failures to the next request.", file: histories,
@@ -104,13 +102,13 @@ var explored = []fault{
 		old: `if len(undos) == 0 {`, new: `if len(undos) == 0 || ON {`},
 	{what: "Once does not remember what has run.", file: effects,
 		old: `		l.grow(ending, about)
-`, new: `		if ON && ending.kind == Happened {
+`, new: `		if ON && ending.kind == listen.Happened {
 			return
 		}
 		l.grow(ending, about)
 `},
 	{what: "A question is asked again without end.", file: answering,
-		old: `if p.tries++; p.tries > maxTries {`, new: `if p.tries++; !ON && p.tries > maxTries {`},
+		old: `if p.Tries++; p.Tries > MaxTries {`, new: `if p.Tries++; !ON && p.Tries > MaxTries {`},
 	{what: "The round of a call with a store ends with its request.", file: turns,
 		old: `if !n.t.Cancel && !n.w.unhook() {`, new: `if !ON && !n.t.Cancel && !n.w.unhook() {`},
 	{what: "The rounds of a call are not counted.", file: seals,
@@ -122,7 +120,7 @@ var explored = []fault{
 	{what: "A state is not bound to the arguments of its request.", file: seals,
 		old: `Arguments: r.ex.arguments`, new: `Arguments: PICK(nil, r.ex.arguments)`},
 	{what: "A state is not bound to its server.", file: seals,
-		old: `Audience: r.target.audience`, new: `Audience: PICK("", r.target.audience)`},
+		old: `Audience: r.target.Audience`, new: `Audience: PICK("", r.target.Audience)`},
 	{what: "A state is not bound to the era and the session of its call.", file: seals,
 		old: `if e := r.ex.client.Era; e != era.Modern {`, new: `if e := r.ex.client.Era; !ON && e != era.Modern {`},
 	{what: "A state is not bound to its user.", file: seals,
@@ -136,16 +134,18 @@ var explored = []fault{
 	{what: "A task that goes on begins its call anew.", file: "tasks/record.go",
 		old: `	r.Open, r.Status, r.Holder = nil, working, holder`, new: `	r.State = PICK("", r.State)
 	r.Open, r.Status, r.Holder = nil, working, holder`},
-	{what: "Answers to questions that were not asked are taken.", file: answering,
-		old: `	if l.fresh == nil {
-		l.fresh = l.st.pending`, new: `	for key, response := range l.ex.answers {
-		if r, ok := response.(*mcp.ElicitResult); ON && ok && l.st.done.answer(key) == nil {
-			value, _ := json.Marshal(r.Content)
-			l.st.done = l.st.done.file(entry{kind: Answered, key: key, value: value})
+	{what: "Answers to questions that were not asked are taken.", file: seals,
+		old: `	r.st = st
+	r.st.round++
+	return nil`, new: `	r.st = st
+	r.st.round++
+	for key, response := range r.ex.answers {
+		if a, ok := response.(*mcp.ElicitResult); ON && ok && r.st.done.answer(key) == nil {
+			value, _ := json.Marshal(a.Content)
+			r.st.done = r.st.done.file(entry{kind: listen.Answered, key: key, value: value})
 		}
 	}
-	if l.fresh == nil {
-		l.fresh = l.st.pending`},
+	return nil`},
 	{what: "A round that is left to the next request undoes its effects.", file: rounds,
 		old: `	if !free {
 		if failed := r.undo(`, new: `	if !free || ON {
@@ -250,7 +250,7 @@ var tested = []fault{
 	{what: "Nobody looks after a turn that was cut off in its first effect.", file: heldTurn, by: keeper + "TestAnAbandonedCall$",
 		old: `	if len(effects) > 0 {`, new: `	if len(effects) > 0 && !ON {`},
 	{what: "A call with a key has another id when its record is lost.", file: intents, by: keeper + "TestACallWithAKeyFindsItsPayment",
-		old: `r.st.id = hex.EncodeToString(sum[:idLen/2])`, new: `r.st.id = PICK(r.st.id, hex.EncodeToString(sum[:idLen/2]))`},
+		old: `r.st.id = hex.EncodeToString(sum[:digest.IDLen/2])`, new: `r.st.id = PICK(r.st.id, hex.EncodeToString(sum[:digest.IDLen/2]))`},
 	{what: "A runtime is closed before its calls are undone.", file: "mrtr/linear/frames.go", by: "mrtr TestAHeldHandlerThatIsLetGoIsUndone",
 		old: `t.parked.places + t.undoing }`, new: `t.parked.places + PICK(0, t.undoing) }`},
 	{what: "A doubt ends with its round.", file: histories, by: keeper + "TestDoubtAfterAFailure",

@@ -1,16 +1,22 @@
 package mcphttp_test
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -132,4 +138,109 @@ func events(body string) string {
 		parts = []string{fmt.Sprint(len(parts), " events")}
 	}
 	return strings.Join(parts, "\n")
+}
+
+// rawPost sends the head of a POST and the given part of its body.
+func rawPost(t *testing.T, url string, p post, size int) net.Conn {
+	t.Helper()
+	c := must(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(t)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.(*net.TCPConn).SetReadBuffer(64<<10))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	head := fmt.Sprintf("POST / HTTP/1.1\nHost: localhost\nContent-Length: %d\n%s\n", size, p.headers)
+	must(io.WriteString(c, strings.ReplaceAll(head, "\n", "\r\n")+p.body))(t)
+	return c
+}
+
+func TestASlowBodyIsRefused(t *testing.T) {
+	for _, p := range []post{{clientHeaders, "{"}, modernPost("tools/call", "tool", "{")} {
+		reasons := make(chan string, 1)
+		url := listen(t, newHandler(t, rawServer(ran), mcphttp.HandlerOptions{Refused: func(reason string) { reasons <- reason }}, mcphttp.Limits{Body: 50 * time.Millisecond}))
+		c := rawPost(t, url, p, 100)
+		go func() { // drips do not help
+			for range 50 {
+				time.Sleep(10 * time.Millisecond)
+				_, _ = io.WriteString(c, " ")
+			}
+		}()
+		res := must(http.ReadResponse(bufio.NewReader(c), nil))(t)
+		require.Equal(t, http.StatusRequestTimeout, res.StatusCode)
+		require.True(t, res.Close)
+		require.Equal(t, "slow", <-reasons)
+	}
+}
+
+// Neither this handler's Shutdown nor the server's waits for a body that does not come.
+func TestHalfABodyDoesNotHoldUpShutdown(t *testing.T) {
+	h := newHandler(t, rawServer(ran), mcphttp.HandlerOptions{}, mcphttp.Limits{})
+	reading := make(chan struct{}, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reading <- struct{}{}
+		h.ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	rawPost(t, web.URL, legacy("{"), 100)
+	receive(t, reading, "the request did not arrive")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, h.Shutdown(ctx))
+	require.NoError(t, web.Config.Shutdown(ctx))
+}
+
+// The answer of a client that does not read is dropped with its connection, on both ways.
+func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
+	for _, stock := range []bool{true, false} {
+		h := newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return say(strings.Repeat("x", 12<<20))
+		}), mcphttp.HandlerOptions{StockFront: stock}, mcphttp.Limits{Write: 50 * time.Millisecond})
+		serve(h, callOf("unknown", "")) // shows the server
+		served := make(chan struct{}, 1)
+		url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			served <- struct{}{}
+		}))
+		call := callOf("tool", "")
+		c := rawPost(t, url, call, len(call.body))
+		receive(t, served, "the server waits for a client that does not read")
+		got, err := io.Copy(io.Discard, c)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Less(t, got, int64(12<<20), "the connection is closed before the answer is whole")
+		require.NoError(t, c.Close())
+	}
+}
+
+// Every stream on which nothing comes carries a comment, in both eras, with sessions and
+// without. An error that comes after it is an event, where it has no status any more.
+func TestSilentStreamsCarryHeartbeats(t *testing.T) {
+	const beats = ": still here\n\n: still here\n\n: still here\n\n"
+	for kind, c := range kinds {
+		for answer, code := range map[string]int64{`"text":"over"`: 0, `"code":-32602`: jsonrpc.CodeInvalidParams} {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					time.Sleep(50 * time.Second)
+					if code != 0 {
+						return nil, &jsonrpc.Error{Code: code, Message: "no such thing"}
+					}
+					return say("over")
+				}), c.opts, mcphttp.Limits{})
+				session := ""
+				if c.session {
+					session = open(t, h, "")
+					ctx, hangUp := context.WithTimeout(t.Context(), 50*time.Second)
+					defer hangUp()
+					require.Equal(t, ": ok\n\n"+beats, serveIn(ctx, h, post{clientHeaders + "GET\n", ""}.in(session)).body)
+				}
+				for range 2 {
+					a, start := account{}, time.Now()
+					w := timed{httptest.NewRecorder(), fate{}, start, &a}
+					h.ServeHTTP(w, c.post.in(session).request().WithContext(t.Context()))
+					_ = w.FlushError()
+					require.Equal(t, http.StatusOK, a.Status)
+					require.Equal(t, "text/event-stream", a.Sent.Get("Content-Type"))
+					require.Regexp(t, "^15s : still here\n\n30s : still here\n\n45s : still here\n\n50s event: message\n(id: .*\n)?data: {.*"+answer+".*}\n\n$", a.Arrived, kind)
+					time.Sleep(time.Minute) // which a session remembers the answer for
+				}
+			})
+		}
+	}
 }

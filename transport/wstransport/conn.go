@@ -18,6 +18,27 @@ import (
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
+// The time that a peer has. A message may take longer than silence, and silence longer than
+// two pings.
+const (
+	pingInterval   = 15 * time.Second
+	pongWait       = 40 * time.Second
+	messageTimeout = time.Minute
+	writeTimeout   = 30 * time.Second
+	firstRequest   = 30 * time.Second
+	closeGrace     = time.Second
+)
+
+// The memory that a peer can take. go-sdk keeps the two messages that open a session until
+// it ends; bytesPerConnection bounds the initialize messages of all connections together.
+const (
+	maxCalls           = 100 // in flight on one connection
+	maxUnread          = 64 << 20
+	maxInitialize      = 64 << 10
+	maxInitialized     = 4 << 10
+	bytesPerConnection = 2 << 10
+)
+
 // A conn is the [mcp.Connection] over one WebSocket. Every failure, on either side
 // of it, goes through [conn.finish] exactly once.
 type conn struct {

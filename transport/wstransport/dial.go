@@ -2,6 +2,7 @@ package wstransport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,17 @@ func (e *RefusedError) Error() string {
 
 // writeBuffers are lent to connections while they mask what they write.
 var writeBuffers sync.Pool
+
+// DialOptions configure [Dial]. Nil, and the zero value, mean the defaults.
+type DialOptions struct {
+	// MaxMessageBytes bounds a message of the server's, such as a result with images;
+	// 16 MiB if zero. A negative one is an error.
+	MaxMessageBytes int64
+	// Header is sent with the handshake, for instance Authorization.
+	Header http.Header
+	// TLSConfig is for wss addresses; nil is the default configuration.
+	TLSConfig *tls.Config
+}
 
 // Dial opens a connection to a ws:// or wss:// address and returns the transport
 // over it, to be passed to [mcp.Client.Connect] once. The context bounds

@@ -2,8 +2,12 @@
 package digest
 
 import (
+	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"strconv"
 	"sync"
 )
 
@@ -42,4 +46,79 @@ func (b *Buffer) Release() {
 		b.B = b.B[:0]
 		buffers.Put(b)
 	}
+}
+
+// AppendOwner begins the name of a record that nobody but its sender gets at.
+func AppendOwner(name []byte, audience, principal string) []byte {
+	var sender [128]byte
+	owner := ShortBytes(append(append(append(sender[:0], audience...), 0), principal...))
+	return append(append(name, owner[:]...), '.')
+}
+
+// visitLen is the length of each half of a visit's id.
+const visitLen = 22
+
+// VisitID names the visit that a question of a call asks for. The visits of a call have the first half
+// in common.
+func VisitID(call, key string) string {
+	return visitPart("call", call, "") + visitPart("elicitation", call, key)
+}
+
+func visitPart(of, call, key string) string {
+	sum := sha256.Sum256([]byte(of + "\x00" + call + "\x00" + key))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// VisitsOf is the name of the record of a call's visits, by the id of any. It is false for what is no id.
+func VisitsOf(audience, principal, id string) (name string, ok bool) {
+	if len(id) != 2*visitLen {
+		return "", false
+	}
+	return string(append(append(AppendOwner(nil, audience, principal), id[:visitLen]...), ".visits"...)), true
+}
+
+// IDLen is the length of an identifier, and IntentLen that of the name of an intent, with which the id
+// of its call begins.
+const (
+	IDLen     = 32
+	IntentLen = 22
+)
+
+// NewID makes an identifier that cannot be guessed.
+func NewID() string {
+	var b [IDLen / 2]byte
+	rand.Read(b[:]) // never fails: it ends the process instead
+	var text [IDLen]byte
+	hex.Encode(text[:], b[:])
+	return string(text[:])
+}
+
+// IntentOf is the name that a call shares with every call that means the same, "" if it has none.
+func IntentOf(call string) string {
+	if len(call) <= IDLen {
+		return ""
+	}
+	return call[:IntentLen]
+}
+
+// TurnName names the record of a turn.
+func TurnName(audience, principal, call string, turn int) string {
+	var text [128]byte
+	name := append(append(AppendOwner(text[:0], audience, principal), call...), '.')
+	return string(strconv.AppendInt(name, int64(turn), 10))
+}
+
+// FirstName names the record of the first turn of the calls with an intent.
+func FirstName(audience, principal, intent string) string {
+	return string(append(append(AppendOwner(nil, audience, principal), intent...), ".first"...))
+}
+
+// TaskName names the record of a call's task: by the intent, which the client's key stands for. A call
+// that becomes a task late began without one, and has a name of its own for it.
+func TaskName(audience, principal, call string, late bool) string {
+	owner := AppendOwner(nil, audience, principal)
+	if late {
+		return string(append(append(owner, call...), ".late"...))
+	}
+	return string(append(owner, cmp.Or(IntentOf(call), call)...))
 }

@@ -35,8 +35,11 @@ type typedFact struct {
 // maxChain bounds the errors of a chain that are looked at: a chain may be endless.
 const maxChain = 32
 
-// Of is the failure of an error.
+// Of is the failure of an error, without the mark of [NotDone].
 func Of(err error) *Failure {
+	if known, ok := err.(*notDone); ok {
+		err = known.error
+	}
 	f := &Failure{Text: err.Error()}
 	walk(err, new(int), func(err error) {
 		f.Is = append(f.Is, identity(err))

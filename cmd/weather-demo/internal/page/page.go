@@ -2,20 +2,48 @@
 // plays a multi-round call, attacks it, and sees how each style of handler
 // copes.
 //
+//	go run ./cmd/weather-demo page                          # prints the address
+//	go run ./cmd/weather-demo serve -http 127.0.0.1:8080    # has it at /, beside /mcp and /ws
+//
 // The browser is a real MCP client. It speaks WebSocket with two instances of a
 // server that share a key, in either era, and knows every message by itself.
-// The rest comes from endpoints under /demo/, which exist for
-// teaching and nowhere else: the engine's events, the content of a state, which
-// lines a handler has, and a switch to kill an instance. Each visitor has a
-// bench of their own, so nobody kills or counts for anybody else.
+// web/client.js is that client and nothing else, with tasks, in under 200 lines, to
+// read or copy.
+//
+// The rest comes from endpoints under /demo/, which exist for teaching and nowhere
+// else. The page serves this machine alone, and each visitor has a bench of their
+// own, so nobody kills or counts for anybody else: two instances with a key that is
+// never that of MRTR_KEYS. At most 64 benches are held; the oldest whose visitor has
+// left makes room.
+//
+//	POST /demo                                     a bench
+//	GET  /demo/{bench}/{a,b}/ws                    MCP; life=short seals for 2 s, key=other has another key,
+//	                                               version=next other handlers, user=NAME is somebody else
+//	GET  /demo/{bench}/events?after=N              the engine's events and the charges
+//	POST /demo/{bench}/open                        the content of a state
+//	POST /demo/{bench}/{a,b}/kill, /start          cuts an instance's sockets, after which it writes nothing;
+//	                                               starts it again
+//	GET  /demo/source                              the handlers
+//	GET  /demo/compare?left=NAME&right=NAME        two of them side by side
+//	POST /demo/way                                 the lines of a handler that a run passed, by its events
+//	GET  /demo/quadrant                            who can be asked
+//
+// The tests of lab/browser play the page in Chromium, after ./install there. With npm
+// run check they hold its types and its format, and node pictures.mjs URL FOLDER takes
+// its pictures.
 package page
 
 import (
 	"embed"
+	"encoding/json"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"path"
+	"strings"
 	"sync"
 )
 
@@ -82,7 +110,6 @@ var web embed.FS
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
-	".svg": "image/svg+xml",
 }
 
 // policy lets the page load its own files and talk to its own server. There is
@@ -96,4 +123,80 @@ func secure(header http.Header) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// maxBody bounds a visitor's POST: a state and its arguments at most.
+const maxBody = 64 << 10
+
+// fromThisMachine reports whether a request came in at a loopback address and names
+// one: a web page that points its own name at 127.0.0.1 is given away by that name.
+func fromThisMachine(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return (!ok || isLoopback(local.String())) && isLoopback(r.Host)
+}
+
+func isLoopback(address string) bool {
+	host := address
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// guarded refuses requests from pages of another origin, and bodies that are not
+// JSON, which such a page could send without being asked first.
+func guarded(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if foreign(r) {
+			http.Error(w, "Requests from other origins are refused.", http.StatusForbidden)
+			return
+		}
+		if r.Method == http.MethodPost {
+			if mime, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(mime) != "application/json" {
+				http.Error(w, "The body must be application/json.", http.StatusUnsupportedMediaType)
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		next(w, r)
+	})
+}
+
+// SameOrigin refuses requests from pages of another origin, and those of a page whose name
+// was rebound to a loopback address. Unlike the page it serves other machines.
+func SameOrigin(next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+		if foreign(r) || ok && isLoopback(local.String()) && !isLoopback(r.Host) {
+			http.Error(w, "Requests from other origins are refused.", http.StatusForbidden)
+			return
+		}
+		next(w, r)
+	})
+}
+
+func foreign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin", "none":
+	default:
+		return true
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // the visitor may have gone
 }

@@ -19,11 +19,11 @@ import (
 // module is the path of this module, as the runtime names it.
 var module = strings.TrimSuffix(reflect.TypeFor[options.Option]().PkgPath(), "options")
 
-//go:embed late.go
-var late embed.FS
+//go:embed weather.go
+var own embed.FS
 
 // folders hold the source of the styles.
-var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/weather": late}
+var folders = map[string]fs.FS{"options": options.Source, "cmd/weather-demo/internal/weather": own}
 
 // OfStyle reports whether the function of this name, as the runtime spells it, belongs to a
 // style.

@@ -5,7 +5,7 @@ import { attacks } from "./attacks.js";
 import { Bench, source } from "./bench.js";
 import { Compare } from "./compare.js";
 import { button, circle, h, path, quiet, render, sr, svg, wait } from "./dom.js";
-import { envelope } from "./envelope.js";
+import { envelope } from "./state.js";
 import { Matrix } from "./matrix.js";
 import { Play } from "./play.js";
 import { tour } from "./words.js";

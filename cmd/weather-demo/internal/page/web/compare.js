@@ -5,7 +5,7 @@ import { styleSelect } from "./attack.js";
 import { Bench, sideBySide } from "./bench.js";
 import { Call, scripted, usual } from "./call.js";
 import { h, quiet, th } from "./dom.js";
-import { caption, score } from "./score.js";
+import { caption, score } from "./matrix.js";
 import { code } from "./source.js";
 
 export class Compare {

@@ -2,7 +2,7 @@
 // between them, from top to bottom.
 
 import { button, circle, h, line, path, quiet, rect, sr, text } from "./dom.js";
-import { envelopeParts } from "./envelope.js";
+import { envelopeParts } from "./state.js";
 
 // Of a label.
 const LINE = 17;

@@ -4,9 +4,8 @@
 
 import { diagram, geometry, preview } from "./diagram.js";
 import { button, h, sr } from "./dom.js";
-import { messageView } from "./message.js";
 import { sourceView } from "./source.js";
-import { stateView } from "./state.js";
+import { messageView, stateView } from "./state.js";
 
 // In ms.
 const pace = { ran: 70, remembered: 70, effect: 420, message: 460, initialize: 460, rule: 200, gap: 700, stamp: 420 };

@@ -1,9 +1,8 @@
-// The sealed state in its own tab: an envelope, and the letter that only a
-// server with the key can take out of it.
+// What a message holds: the sealed state in its own tab, an envelope and the letter
+// that only a server with the key can take out of it; and the message itself.
 
 import { readHeader } from "./bench.js";
-import { button, circle, h, path, rect, text } from "./dom.js";
-import { envelope } from "./envelope.js";
+import { button, circle, h, path, quiet, rect, text } from "./dom.js";
 
 // stateView shows a token. opened is what the server found in it, or null.
 export function stateView({ token, opened, story, changed }, actions) {
@@ -111,3 +110,42 @@ export const inHand = (token, changed, open, change) =>
 			h("p.links", button("Open", open, { class: "link seal" }), button(changed ? "Change it back" : "Change one byte", change, { class: "link refusal" })),
 		),
 	);
+
+// The sealed state, drawn as an envelope of 64 by 42.
+/** @param {{ torn?: boolean, draining?: boolean }} [options] */
+export const envelopeParts = ({ torn, draining } = {}) => [
+	rect("paper", 0, 0, 64, 42, 2),
+	path("fold", "M1 41 25 21M63 41 39 21"),
+	path("flap", "M0 1 32 25 64 1"),
+	circle("wax", 32, 24, 7),
+	circle("wax-ring", 32, 24, 4),
+	draining && circle("drain", 32, 24, 10, { pathLength: 1 }),
+	torn && path("tear", "M36 0 29 11 37 18 28 27 35 33 30 42"),
+];
+
+export const envelope = (width, options) => h("svg.env", { viewBox: "-2 -2 68 46", width, height: Math.round(width * 0.68), ...quiet }, envelopeParts(options));
+
+// messageView is a message as it was on the wire.
+export function messageView(item) {
+	if (!item) return h("p.empty", "Press Call, then choose a message in the diagram.");
+	return (item.messages ?? [item]).map(({ sent, instance, text, message }) => {
+		const server = `instance ${instance.toUpperCase()}`;
+		return h(
+			"section.message",
+			h("p", h("b", sent ? `client → ${server}` : `${server} → client`), `, ${new TextEncoder().encode(text).length} bytes`),
+			h("pre", { tabindex: "0", "aria-label": "The message as JSON" }, pretty(message)),
+		);
+	});
+}
+
+// pretty lays a message out two spaces deep. A token is cut: nobody can read it.
+function pretty(message) {
+	const tokens = [];
+	const cut = (key, value) => (["requestState", "taskId"].includes(key) ? `${value.slice(0, 24)}…` + (tokens.push(value), "") : value);
+	return JSON.stringify(message, cut, 2)
+		.split(/("(?:[^"\\]|\\.)*"(?=:)|"[\w-]{24}…")/)
+		.map((piece, i) => {
+			if (i % 2 === 0) return piece;
+			return piece.endsWith('…"') ? [h("mark", piece), ` sealed, ${tokens.shift().length} bytes`] : h("b", piece);
+		});
+}

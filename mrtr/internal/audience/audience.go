@@ -1,0 +1,34 @@
+// Package audience tells apart the handlers and the layers of one server.
+package audience
+
+import (
+	"strconv"
+
+	"github.com/mrtr-go/sdk/statecodec"
+)
+
+// Of is the audience of a server, or one of its own within that.
+func Of(server, own string) string {
+	if own == "" {
+		return server
+	}
+	return strconv.Quote(server) + strconv.Quote(own)
+}
+
+// A Sealer seals for the audiences of one server. It implements [keep.Sealer].
+type Sealer struct {
+	Codec  *statecodec.Codec
+	Server string
+}
+
+// Seal implements [keep.Sealer].
+func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
+	b.Audience = Of(s.Server, b.Audience)
+	return s.Codec.Seal(b, payload)
+}
+
+// Open implements [keep.Sealer].
+func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
+	b.Audience = Of(s.Server, b.Audience)
+	return s.Codec.Open(b, token)
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package statecodec_test
-
-const raceEnabled = false

@@ -1,0 +1,123 @@
+package tasks
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+)
+
+// A record of any bytes is refused or read; one that is read can be shown and written again,
+// and taken on with any answers.
+func FuzzRecord(f *testing.F) {
+	now := time.Unix(1_800_000_000, 0).UTC()
+	for _, r := range []*record{
+		{Name: "a", Status: working, Created: now, Updated: now, Expires: now.Add(time.Hour), Holder: "h", State: "s"},
+		{Name: "a", Status: completed, Result: json.RawMessage(`{"content":[]}`), Expires: now},
+		{Name: "a", Status: failed, Error: json.RawMessage(`{"code":1}`), Expires: now},
+		{
+			Name: "a", Status: inputRequired, Expires: now, Round: 2, Meta: json.RawMessage(`{"a":1}`), Arguments: json.RawMessage(`{}`),
+			Open: map[string]question{"k-2": {Key: "k", Request: json.RawMessage(`{"method":"elicitation/create"}`)}},
+		},
+	} {
+		b, err := r.encode()
+		require.NoError(f, err)
+		f.Add(b, []byte(`{"k-2":{"action":"accept","content":{}}}`))
+	}
+	f.Add([]byte(`{"v":1}`), []byte(`{"":null}`))
+	f.Add([]byte(`{"v":2,"name":"a","status":"working"}`), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, text, answers []byte) {
+		r, ok := decodeRecord(text)
+		if !ok {
+			return
+		}
+		first, err := r.encode()
+		require.NoError(t, err)
+		again, ok := decodeRecord(first)
+		require.True(t, ok)
+		second, err := again.encode()
+		require.NoError(t, err)
+		require.Equal(t, string(first), string(second))
+		_, err = json.Marshal(r.show("id", time.Second))
+		require.NoError(t, err)
+		responses, ok := (&params{InputResponses: answers}).responses()
+		if !ok {
+			return
+		}
+		r.answer(responses)
+		if r.answered() {
+			r.proceed("holder")
+			require.Equal(t, working, r.Status)
+			_, _ = r.params()
+		}
+	})
+}
+
+// Params of any shape name a task or none, and have answers or none.
+func FuzzParams(f *testing.F) {
+	for _, seed := range []string{
+		`{"taskId":"a"}`, `{"taskId":7}`, `{"taskId":null,"inputResponses":null}`, `{}`, `{"taskId":"a","inputResponses":{"k-1":{"action":"accept","content":{"k":"v"}}}}`,
+		`{"taskId":"a","inputResponses":[]}`, `{"taskId":"a","inputResponses":{"k":7,"l":null,"m":{"roots":[]},"n":{"role":"user","content":{"type":"text","text":"t"},"model":"m"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	m, err := Install(mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil), nil)
+	require.NoError(f, err)
+	f.Cleanup(func() { require.NoError(f, m.Close()) })
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var p params
+		if json.Unmarshal(text, &p) != nil {
+			return
+		}
+		p.Meta = mcp.Meta{
+			mcp.MetaKeyProtocolVersion:    "2026-07-28",
+			mcp.MetaKeyClientCapabilities: map[string]any{"extensions": map[string]any{Extension: map[string]any{}}},
+		}
+		for _, method := range []string{tasksGet, tasksUpdate, tasksCancel} {
+			_, err := m.serve(t.Context(), nil, method, &mcp.ServerRequest[*params]{Params: &p})
+			var refused *jsonrpc.Error
+			require.ErrorAs(t, err, &refused)
+			require.EqualValues(t, jsonrpc.CodeInvalidParams, refused.Code)
+		}
+		answers, ok := p.responses()
+		require.Equal(t, ok, answers != nil)
+		for _, answer := range answers {
+			readable(answer)
+		}
+	})
+}
+
+// A caller with large results does not push out the small ones of others that nobody knows either.
+// The last result is there to be read, however large it is.
+func TestTheLargestResultsGiveWay(t *testing.T) {
+	var e ended
+	end := func(call string, size int) (gone []string) {
+		tasks, _ := e.add("", endedTask{call: call, bytes: size, expires: time.Now().Add(time.Hour)})
+		for _, one := range tasks {
+			gone = append(gone, one.call)
+		}
+		return gone
+	}
+	for range 1000 {
+		require.Empty(t, end("small", 4<<10))
+	}
+	large := 0
+	for range 50 {
+		for _, call := range end("large", 1<<20) {
+			require.Equal(t, "large", call)
+			large++
+		}
+	}
+	require.Greater(t, large, 30)
+	require.NotContains(t, end("larger", 2<<20), "larger")
+}
+
+// Kept is how many tasks are kept as waiting, expired ones among them.
+func (m *Manager) Kept() int {
+	m.waits.mu.Lock()
+	defer m.waits.mu.Unlock()
+	return len(m.waits.of)
+}
