@@ -155,6 +155,37 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 	}
 }
 
+// The questions of a round do not fit into the store. They do not go out, since nobody would find the
+// effect before them: whoever sends the request again has it once, and for one who leaves it is undone.
+func TestQuestionsThatDoNotFitAreNotAsked(t *testing.T) {
+	for style := range bookings(nil, nil) {
+		for _, leaves := range []bool{true, false} {
+			kit.InBubble(t, fmt.Sprintf("%s, leaves %t", style, leaves), func(t *testing.T) {
+				s := newHookedStore()
+				s.scope = store.Machine
+				d := &desk{t: t, records: s, style: style}
+				tool := d.opens()
+				s.on(func(op operation) error {
+					if op.name == "update" {
+						return store.ErrFull
+					}
+					return nil
+				})
+				retryable(t, tool.Begin().Err, "store_full")
+				s.fail(nil)
+				want := []string{"reserve: abandoned"}
+				if time.Sleep(time.Second); !leaves {
+					d.books(tool, tool.Begin())
+					want = nil
+				}
+				time.Sleep(2 * deskTTL)
+				require.Equal(t, want, d.un.all())
+				require.Equal(t, 1, d.did.Count("reserve"))
+			})
+		}
+	}
+}
+
 // A coroutine is let go while its states open, and the call is begun anew.
 func TestACoroutineThatWasLetGoAndIsBegunAnew(t *testing.T) {
 	kit.InBubble(t, "coroutine", func(t *testing.T) {

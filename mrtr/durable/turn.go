@@ -170,6 +170,9 @@ func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 	switch {
 	case errors.Is(err, claim.ErrFenced):
 		return n.follow()
+	case errors.Is(err, claim.ErrNotTaken): // else nobody would find its effects, if its user leaves
+		n.held.LetGo(n.w, n.effects())
+		return keep.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	case errors.Is(err, store.ErrForgotten):
 		n.k.records.Forgotten()
 	}

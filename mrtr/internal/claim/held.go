@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -139,7 +140,8 @@ func (h *Held) atLeast(until time.Time) time.Time {
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
-// already. A result that the store does not take is recorded as not kept.
+// already. A result that does not fit into the store is recorded as not kept. One that somebody has to
+// look after is [ErrNotTaken]: the turn goes on, and is to be let go of.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
@@ -147,26 +149,27 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	if h.ended {
 		return ErrFenced
 	}
+	looked := !h.due.IsZero()
+	if looked && len(result) == 0 {
+		return fmt.Errorf("%w: %w", ErrNotTaken, store.ErrTooLarge)
+	}
+	before := h.record
 	h.end()
 	h.record.status, h.record.effects, h.record.asked = done, nil, nil
-	h.record.due, h.record.lives = h.due, h.lives
-	h.keep(result)
+	h.record.due, h.record.lives, h.record.result = h.due, h.lives, result
 	err := h.write(ctx)
 	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
-		h.keep(nil)
+		if looked {
+			h.record, h.ended = before, false
+			return fmt.Errorf("%w: %w", ErrNotTaken, err)
+		}
+		h.record.result = nil
 		err = h.write(ctx)
 	}
 	if !isSettled(err) {
 		h.persist()
 	}
 	return err
-}
-
-// keep puts a result into the record. Without one there is nothing to look after.
-func (h *Held) keep(result json.RawMessage) {
-	if h.record.result = result; len(result) == 0 {
-		h.record.due = time.Time{}
-	}
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so

@@ -166,6 +166,8 @@ var (
 	ErrSplit = errors.New("another branch of the call has the turn")
 	// ErrDue: somebody has to look after the outcome of the turn.
 	ErrDue = errors.New("the call waits, and cannot be ended here, or the next turn is still running")
+	// ErrNotTaken: somebody has to look after the outcome, and the store does not take it.
+	ErrNotTaken = errors.New("the store does not take the outcome")
 	// ErrFenced: the claim was given to another request, which took its holder for
 	// dead.
 	ErrFenced = errors.New("another request has taken over the turn")
