@@ -244,7 +244,7 @@ func (r *round) askAgain() (keep.Outcome, error) {
 			continue
 		}
 		refused = append(refused, p.Key)
-		if e := p.Again(p.RefusedBy); e != nil && err == nil {
+		if e := endOfQuestion(p.Again(p.RefusedBy)); e != nil && err == nil {
 			err = e
 		}
 		p.RefusedBy = ""

@@ -117,6 +117,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	}
 	l.noting.Lock()
 	defer l.noting.Unlock()
+	if err := given(); err != nil { // while this note waited for another
+		return err
+	}
 	l.mu.Lock()
 	l.open = append(l.open, e)
 	l.mu.Unlock()
