@@ -61,15 +61,11 @@ func (t *target) usesDefaults(client era.Era) bool {
 	return t.unaskable == UnaskableDefaults || t.unaskable == UnaskableLegacyDefaults && client != era.Modern
 }
 
-// asksLegacy reports whether a question may go to a legacy client that can be
-// asked, one way or the other.
-func (l LegacyPolicy) asksLegacy() bool { return l != LegacyNever }
-
 // gate decides, before anything is asked, whether this client can be asked the
 // question. If not, it returns the answer that stands in, or the error.
 func (l *ledger) gate(s *question.Spec) (standIn json.RawMessage, _ error) {
 	client, policy := l.ex.client, l.target.policy
-	asks := client.Era == era.Modern || client.Era == era.Legacy && policy.asksLegacy()
+	asks := client.Era == era.Modern || client.Era == era.Legacy && policy != LegacyNever
 	capability := s.Kind.Capability()
 	switch {
 	case asks && client.Declared(capability):
@@ -102,7 +98,7 @@ type needs struct{ modern, others []*question.Spec }
 
 // needsOf are the questions of [HandlerOptions.Needs] and those of a style. One of the former
 // that no client can fail to answer is a mistake, since it would do nothing there.
-func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ error) {
+func needsOf(modern, legacy, own []AnyQuestion) (n needs, _ error) {
 	specs, err := specsOf(nil, own)
 	if err != nil {
 		return n, err
@@ -115,14 +111,10 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 			return n, misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", q.Key)
 		}
 	}
-	legacy := s
-	if s.legacy != nil {
-		legacy = s.legacy
-	}
 	for _, style := range []struct {
 		asks []AnyQuestion
 		all  *[]*question.Spec
-	}{{s.Asks, &n.modern}, {legacy.Asks, &n.others}} {
+	}{{modern, &n.modern}, {legacy, &n.others}} {
 		asks, err := specsOf(nil, style.asks)
 		if err != nil {
 			return n, err
@@ -232,7 +224,7 @@ type SamePolicy int
 const (
 	// SameInherit takes the runtime's policy, by default SameWaiting.
 	SameInherit SamePolicy = iota
-	// SameNone makes each first request a call of its own, whatever key it has.
+	// SameNone makes each first request a separate call, whatever key it has.
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
 	// its first answer. One that comes later catches up with the call by the same answers. A

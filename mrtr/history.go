@@ -27,7 +27,7 @@ type entry struct {
 	words    string         // of an answer: identifies the words it was given to; "" while asked is set
 	asked    *question.Spec // of an answer that came in this round: its question
 	value    json.RawMessage
-	doubt    bool // nobody knows whether it happened
+	doubt    bool // it may or may not have happened
 	free     bool // it stands whatever the answers are
 	checks   bool // of an effect that has begun: its author can check whether it happened
 	reworded int  // of an answer: how many times in a row its question was worded anew
@@ -97,7 +97,7 @@ func (h history) count(k listen.EntryKind) (n int) {
 	return n
 }
 
-// inDoubt reports whether an effect was attempted and nobody knows whether it happened.
+// inDoubt reports whether an effect was attempted and may or may not have happened.
 func (h history) inDoubt(key string) bool {
 	return h.effect(key) == nil && h.find(func(e *entry) bool { return e.isFailure() && e.key == key && e.doubt }) != nil
 }
@@ -190,30 +190,31 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 	return text
 }
 
-// with adds the effects that an earlier run of the round left. Its answers are added only where the
-// handler will not run, to undo: the keys of the effects are made of them. Elsewhere the request
-// brings the answers again.
-func (h history) with(left history, answers bool) history {
+// with adds what an earlier run of the round left: its effects, and the answers that this request does
+// not bring. Those were defaults, or known, and the idem of an effect behind one is made of it. Where the
+// call ends without its handler, the answers of the earlier run stand in place of those of the request.
+func (h history) with(left history, ends bool) history {
 	for _, e := range left {
+		old := (*entry)(nil)
+		if e.kind == listen.Answered {
+			old = h.answer(e.key)
+		}
 		switch {
-		case e.kind != listen.Answered:
+		case old == nil:
 			h = append(h, e)
-		case answers && h.answer(e.key) == nil:
-			h = append(h, e)
-		case answers:
-			if old := h.answer(e.key); !e.repeats(old) {
-				*old = e
-			}
+		case ends && !e.repeats(old):
+			*old = e
 		}
 	}
 	return h
 }
 
-// withAnswers puts the answers of the round among its effects, where they were.
-func (h history) withAnswers(since int, effects history) (all history) {
+// withAnswers puts the answers that the round came to among its effects, where they were, and the ones
+// that its request brought if they are asked for.
+func (h history) withAnswers(since int, brought bool, effects history) (all history) {
 	for i, e := range h {
 		switch {
-		case e.kind == listen.Answered && (i >= since || e.asked != nil):
+		case e.kind == listen.Answered && (i >= since || brought && e.asked != nil):
 			all = append(all, e)
 		case e.kind != listen.Answered && i >= since && len(effects) > 0:
 			all, effects = append(all, effects[0]), effects[1:]
@@ -222,7 +223,7 @@ func (h history) withAnswers(since int, effects history) (all history) {
 	return append(all, effects...)
 }
 
-// effectsSince are the entries since an index that are no answers, for whoever goes on with
+// effectsSince are the entries since an index that are no answers, for the request that resumes
 // the round. Failures after the last effect that may stand are left out, since the code is to
 // try those anew. Earlier ones stay, because they decided the way to it: the first card was
 // refused, and the second one charged.
@@ -312,7 +313,7 @@ const defaultWithin = 5 * time.Minute
 // unknownEnd is the detail of a round that ended with an effect in doubt.
 const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
 
-// forgetful is the detail of a call of which nobody knows whether it has gone on before.
+// forgetful is the detail of a call that may have been resumed before without a trace.
 const forgetful = "the server's store may have lost what this call did"
 
 // handlerGrace is how long an effect may go on after its context has ended.

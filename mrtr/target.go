@@ -85,6 +85,7 @@ type target struct {
 	differs        func(p *Pass, print string) error
 	replays, holds bool
 	undos          []Undoing
+	legacyUndos    []Undoing // of the style that legacy clients are served with
 	wait           func(p *Pass) error
 	leave          func(p *Pass, elsewhere bool)
 	save           func(value any) (json.RawMessage, error)
@@ -103,13 +104,17 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if s.Again {
 		ownInterrupted = InterruptedAgain
 	}
-	needs, err := needsOf(s, o.Needs)
+	legacy := s
+	if s.legacy != nil {
+		legacy = s.legacy
+	}
+	needs, err := needsOf(s.Asks, legacy.Asks, o.Needs)
 	if err = cmp.Or(err,
-		inherit(&o.Legacy, rt.legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
-		inherit(&o.Unaskable, rt.unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
-		inherit(&o.Same, rt.same, SameWaiting, "HandlerOptions.Same"),
+		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
+		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Same, rt.opts.Same, SameWaiting, "HandlerOptions.Same"),
 		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
-		checkUndos(s.Undos), o.Task.check(),
+		checkUndos(s.Undos), checkUndos(legacy.Undos), o.Task.check(),
 	); err != nil {
 		panic(err)
 	}
@@ -125,31 +130,27 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
 		needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
-		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
+		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, legacyUndos: legacy.Undos, wait: s.Wait, leave: s.Leave,
 		save: result.Saver(format), load: result.Loader(format), stopped: stopper(format),
 	}
 	if t.sameKey == nil {
 		t.sameKey = rt.opts.SameKey
 	}
-	if l := s.legacy; l != nil && l.Leave != nil {
-		modern := t.leave
-		t.holds, t.leave = t.holds || l.Holds, func(p *Pass, elsewhere bool) {
-			if modern != nil {
-				modern(p, elsewhere)
-			}
-			l.Leave(p, elsewhere)
-		}
-	}
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
 	}
-	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.audience, o.Audience), o.Audience != ""
+	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.opts.Audience, o.Audience), o.Audience != ""
 	if t.Name != "" {
 		rt.registrations.Add(t)
 	}
 	rt.audiences.Store(t.Audience, nil)
 	if rt.keeper != nil && len(t.undos) > 0 {
-		rt.looks.Do(func() { rt.watches.Store(rt.keeper.Overdue(rt.endOverdue)) })
+		rt.looks.Do(func() {
+			end := func(ctx context.Context, outcome []byte) bool {
+				return rt.endAbandoned(ctx, outcome, "no answer came in time")
+			}
+			rt.watches.Store(rt.keeper.Overdue(end))
+		})
 	}
 	return t
 }
@@ -189,11 +190,11 @@ func (t *target) difference(p *Pass) error {
 	return p.Diverge("it was written as %s, and is written as %s now", began, own)
 }
 
-// noted reports whether the effects of a run are written down from the start: because it may be
-// gone on with, or its effects undone.
+// noted reports whether the effects of a run are written down from the start, so that the run can be
+// resumed, or its effects undone.
 func (t *target) noted() bool { return t.again || len(t.undos) > 0 }
 
-// goesOn reports whether a run that was cut off, and left these effects, is gone on with.
+// goesOn reports whether an interrupted run that left these effects is resumed.
 func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
@@ -293,7 +294,7 @@ type Style[In, Out any] struct {
 	Continues func(print string) bool
 	Differs   func(p *Pass, print string) error
 	// The handler Replays: it goes on from the history alone. It Holds: it may be held between
-	// rounds. Again: a run that was cut off can be gone on with.
+	// rounds. Again: an interrupted run can be resumed.
 	Replays, Holds, Again bool
 	Asks                  []AnyQuestion // in every call
 	Undos                 []Undoing     // see OnStop
@@ -329,8 +330,29 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if legacy.legacy != nil {
 		legacy = *legacy.legacy
 	}
-	modern.legacy = &legacy
-	return modern
+	both := modern
+	both.legacy = &legacy
+	of := func(p *Pass) *Style[In, Out] {
+		if p.Call().Modern() {
+			return &modern
+		}
+		return &legacy
+	}
+	both.Enter = func(ctx context.Context, p *Pass, in In) (*IncompleteResult, Out, error) {
+		return of(p).Enter(ctx, p, in)
+	}
+	both.Wait = func(p *Pass) error {
+		if wait := of(p).Wait; wait != nil {
+			return wait(p)
+		}
+		return nil
+	}
+	both.Leave = func(p *Pass, elsewhere bool) {
+		if leave := of(p).Leave; leave != nil {
+			leave(p, elsewhere)
+		}
+	}
+	return both
 }
 
 // OnStop returns the style with undos, for a call that ends without completing: declined, failed,

@@ -24,7 +24,7 @@ var tables = map[string]map[string]func(*testing.T) string{
 	"docs/boundary.md": {
 		"endings":      outputOf("boundary/example_endings_test.go", "Example_endings"),
 		"batch":        outputOf("boundary/example_batch_test.go", "ExampleEach"),
-		"conversation": outputOf("boundary/transcript/transcript_test.go", "Example"),
+		"conversation": outputOf("boundary/transcript_test.go", "Example_conversation"),
 	},
 }
 

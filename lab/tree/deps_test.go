@@ -68,13 +68,19 @@ var importStair = []struct {
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
-	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest"}, "an error is recorded without knowing which call it ended"},
+	{"mrtr/internal/report", nil, "it makes sentences, whatever call they are about"},
+	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest", "mrtr/internal/report"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext", "internal/shape"}, "a typed tool needs no engine"},
 	{"mrtr/internal/claim", []string{"internal/jsontext", "internal/sighting", "store"}, "who runs a turn is decided without knowing what a turn is"},
 	{"mrtr/listen", []string{gosdk, "sse/era"}, "who listens needs the words for what happens, and no engine"},
 	{"mrtr/keep", []string{gosdk, "mrtr/listen", "statecodec"}, "who keeps rounds needs the words for them, and no engine"},
-	{"mrtr", []string{gosdk, jsonschema, "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec", "internal/spelling", "mrtr/keep", "mrtr/listen"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
+	{"mrtr/internal/registry", nil, "it knows names, and not what serves them"},
+	{"mrtr/internal/audience", []string{"statecodec"}, "it names the parts of a server, and not what they seal"},
+	{"mrtr/internal/lifecycle", []string{"mrtr/keep", "mrtr/listen"}, "a runtime ends without knowing what its services do"},
+	{"mrtr/internal/result", []string{gosdk, "internal/jsontext", "internal/usage", "mrtr/internal/failure"}, "a result is written down without knowing whose it is"},
+	{"mrtr/internal/question", []string{gosdk, "sse", "sse/era", "internal/rendezvous", "internal/jsontext", "internal/plaintext", "mrtr/internal/digest", "mrtr/internal/form", "mrtr/listen"}, "a response is judged by its question alone"},
+	{"mrtr", []string{gosdk, "mrtr/internal/audience", "mrtr/internal/lifecycle", "mrtr/internal/question", "mrtr/internal/registry", "mrtr/internal/report", "mrtr/internal/result", "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec", "internal/spelling", "mrtr/keep", "mrtr/listen"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest", gosdk, "internal/usage", "mrtr/internal/form"}, "a style needs the engine alone"},
 	{"mrtr/given", []string{"mrtr", "internal/usage"}, "a style needs the engine alone"},
 	{"relay", []string{gosdk, "mrtr"}, "it proves that a style needs nothing that is internal"},
@@ -106,7 +112,7 @@ var importStair = []struct {
 	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "mrtr/linear", "mrtr/steps", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"examples/server", []string{gosdk, "mrtr", "mrtr/durable", "serve", "store"}, "it is copied into other modules, which cannot import what is internal"},
-	{"options/replay", []string{gosdk, testify, "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the same contracts hold in memory and over every backend"},
+	{"options/replay", []string{gosdk, testify, "boundary/gate", "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "mrtr/visit", "statecodec", "store", "tasks"}, "the same contracts hold in memory and over every backend"},
 	{"options/contract", []string{gosdk, "examples", "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them, and the two of package examples"},
 
 	// The prover's module.

@@ -1,10 +1,13 @@
 package durable_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
@@ -32,11 +35,16 @@ const deskTTL = time.Hour
 func (d *desk) opens() *kit.Trip { return d.opensWith(kit.SharedKey) }
 
 func (d *desk) opensWith(key statecodec.Key) *kit.Trip {
+	return d.opensAt(key, bookings(&d.did, &d.un)[d.style])
+}
+
+// opensAt starts an instance of a version that serves bookings in this style.
+func (d *desk) opensAt(key statecodec.Key, style kit.Style) *kit.Trip {
 	rt := kit.TripRuntime(d.t, &mrtr.Options{
 		Durable: durable.In(d.records, nil), Listener: observe.With(&d.seen),
 		State: &statecodec.Options{Keys: []statecodec.Key{key}, TTL: deskTTL},
 	})
-	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, bookings(&d.did, &d.un)[d.style], &mrtr.HandlerOptions{Name: "trip"})}
+	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Name: "trip"})}
 }
 
 // books plays a call to its end.
@@ -78,6 +86,15 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.opens()
 			pass()
 		}, nil},
+		"an instance looks first whose version has another undo": {func(d *desk) {
+			dies := d.opens()
+			dies.Ends(d.t, dies.Begin())
+			d.opensAt(kit.SharedKey, kit.GuardedTrip(nil).OnStop(d.un.of("pay")))
+			pass()
+			require.Empty(d.t, d.un.all())
+			d.opens()
+			pass()
+		}, first},
 		"behind more than it reads at a time that are others'": {func(d *desk) {
 			others := d.opensWith(statecodec.GenerateKey())
 			for n := range 101 {
@@ -166,4 +183,64 @@ func TestACallThatWasLookedAfterIsRemembered(t *testing.T) {
 			require.Empty(t, un.all())
 		})
 	}
+}
+
+// A prompt with an audience of its own, and a resource, are found as a tool is.
+func TestAnAbandonedPromptAndResource(t *testing.T) {
+	hold := func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) (need *mrtr.IncompleteResult, err error) {
+		if _, err := mrtr.Once(ctx, c, "reserve", did.Do("reserve")); err != nil {
+			return nil, err
+		}
+		return mrtr.Need(kit.Text("q")), nil
+	}
+	opts := &mrtr.HandlerOptions{Audience: "guests"}
+	for name, begins := range map[string]func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error{
+		"prompt": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
+			_, err := mrtr.Prompt(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ mrtr.Arguments) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+				need, err := hold(ctx, c, did)
+				return need, nil, err
+			}).OnStop(un), opts)(context.Background(), &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "trip", Meta: kit.ModernMeta()}})
+			return err
+		},
+		"resource": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
+			_, err := mrtr.Resource(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+				need, err := hold(ctx, c, did)
+				return need, nil, err
+			}).OnStop(un), nil)(context.Background(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "trip://1", Meta: kit.ModernMeta()}})
+			return err
+		},
+	} {
+		kit.InBubble(t, name, func(t *testing.T) {
+			var did kit.Deeds
+			var un undone
+			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)})
+			require.NoError(t, begins(rt, &did, un.of("reserve")))
+			time.Sleep(2 * statecodec.DefaultTTL)
+			require.Equal(t, 1, did.Count("reserve"))
+			require.Equal(t, []string{"reserve: abandoned"}, un.all())
+		})
+	}
+}
+
+// crowded is a store in which what others have to look after never ends.
+type crowded struct {
+	kit.Shared
+	most int
+}
+
+func (c *crowded) Due(_ context.Context, _ time.Time, n int) ([]store.Key, error) {
+	c.most = max(c.most, n)
+	return make([]store.Key, n), nil
+}
+
+// What others have to look after does not have an instance read more and more.
+func TestALookIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := &crowded{Shared: kit.Shared{Memory: store.NewMemory(nil)}}
+		(&desk{t: t, records: records, style: "native"}).opens()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Positive(t, records.most)
+		require.LessOrEqual(t, records.most, 1100)
+	})
 }

@@ -1,6 +1,6 @@
 // Package contract is what invariant_test.go, at the top of the module, plays: the
 // weather tool and two order tools in every style, and the contracts that each style
-// has to keep. Its own tests show that the invariant would notice a style that is
+// has to keep. The tests of options show that the invariant would notice a style that is
 // broken, and that a boundary around the styles changes nothing.
 package contract
 
@@ -142,7 +142,7 @@ var forcedStore = store.NewMemory(nil)
 
 // OnForcedStore puts a store under a runtime that has none, with
 //
-//	MRTR_STORE=memory go test . ./options/contract
+//	MRTR_STORE=memory go test . ./options
 //
 // The invariant and the boundary hold with a store as they do without.
 func OnForcedStore(opts *mrtr.Options) *mrtr.Options {

@@ -1,4 +1,4 @@
-package transcript_test
+package boundary_test
 
 import (
 	"encoding/json"
@@ -177,7 +177,7 @@ func TestRepairRepairsAnything(t *testing.T) {
 	}
 }
 
-var refused = []struct{ input, want string }{
+var unreadable = []struct{ input, want string }{
 	{``, `unexpected end of JSON input`},
 	{"[\n  {]", `invalid character ']'`},
 	{`"hello"`, `a conversation is an array`},
@@ -195,7 +195,7 @@ var refused = []struct{ input, want string }{
 }
 
 func TestReadRefuses(t *testing.T) {
-	for _, c := range refused {
+	for _, c := range unreadable {
 		_, err := transcript.Read(strings.NewReader(c.input))
 		require.ErrorContains(t, err, c.want, c.input)
 		require.ErrorAs(t, err, new(*transcript.Error))
@@ -244,17 +244,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// must is the value of a call that must not fail: must(f())(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		require.NoError(t, err)
-		return v
-	}
-}
-
 // Two calls in one turn, and the process died before the second had its result.
-func Example() {
+func Example_conversation() {
 	read, err := transcript.Read(strings.NewReader(`[
   {"role": "user", "content": "Weather in Lisbon and Tokyo?"},
   {"role": "assistant", "content": [

@@ -1,4 +1,4 @@
-package internal_test
+package mrtr_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package contract
+package options_test
 
 import (
 	"context"
@@ -9,9 +9,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
+	"github.com/mrtr-go/sdk/options/contract"
+	"github.com/mrtr-go/sdk/options/landmine"
 )
 
 // fault is a way to break a style.
@@ -31,7 +34,7 @@ func faulty(f fault) mrtrtest.Subject {
 	if f == questionRenamed {
 		units = mrtr.Choose("unit", "Which units?", mrtr.Choices("metric", "imperial")...)
 	}
-	return subjectOf(string(f), false, func(rt *mrtr.Runtime, card *options.Card) options.Handler {
+	return contract.SubjectUnder(mrtr.Options{}, string(f), false, func(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		return mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, q options.Query) (*mrtr.IncompleteResult, options.Report, error) {
 			which, err := options.WhichPlace(q.Location)
 			if err != nil {
@@ -85,7 +88,7 @@ func TestInvariantNotices(t *testing.T) {
 	for _, c := range cases {
 		subjects = append(subjects, faulty(c.fault))
 	}
-	found, err := mrtrtest.Differences(t.Context(), subjects, ModernContracts(), OneInstance)
+	found, err := mrtrtest.Differences(t.Context(), subjects, contract.ModernContracts(), contract.OneInstance)
 	require.NoError(t, err)
 	require.Empty(t, differencesOf(found, string(none)), "the sound style")
 	require.Len(t, cases, 4)
@@ -104,7 +107,7 @@ func TestInvariantNotices(t *testing.T) {
 
 	// As a task, too. But a question that has no answer stays open, which is an error of Play.
 	subjects = slices.DeleteFunc(subjects, func(s mrtrtest.Subject) bool { return s.Name == string(questionRenamed) })
-	found, err = mrtrtest.Differences(t.Context(), subjects, TaskContracts(ModernContracts()), AsTask)
+	found, err = mrtrtest.Differences(t.Context(), subjects, contract.TaskContracts(contract.ModernContracts()), contract.AsTask)
 	require.NoError(t, err)
 	require.Empty(t, differencesOf(found, string(none)), "the sound style")
 	for _, c := range cases {
@@ -134,7 +137,7 @@ func TestInvariantNoticesAnExtraField(t *testing.T) {
 		})
 		return server
 	}}
-	found, err := mrtrtest.Differences(t.Context(), []mrtrtest.Subject{sound, marked}, ModernContracts()[:1], OneInstance)
+	found, err := mrtrtest.Differences(t.Context(), []mrtrtest.Subject{sound, marked}, contract.ModernContracts()[:1], contract.OneInstance)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, "marked", found[0].Subject.Name)
@@ -148,12 +151,12 @@ func differencesOf(found []mrtrtest.Difference, subject string) []mrtrtest.Diffe
 // The landmines break two rules: a call that completes has charged twice, and one that stops
 // behind its charge does not say so.
 func TestInvariantCatchesTheLandmines(t *testing.T) {
-	landminesAreCaught(t, ModernContracts(), OneInstance)
-	landminesAreCaught(t, TaskContracts(ModernContracts()), AsTask)
+	landminesAreCaught(t, contract.ModernContracts(), contract.OneInstance)
+	landminesAreCaught(t, contract.TaskContracts(contract.ModernContracts()), contract.AsTask)
 }
 
 func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtest.Options) {
-	subjects := append(Styles("native"), Styles("await", "naive")...)
+	subjects := append(contract.Styles("native"), contract.Styles("await", "naive")...)
 	require.Len(t, subjects, 3)
 	found, err := mrtrtest.Differences(t.Context(), subjects, contracts, in)
 	require.NoError(t, err)
@@ -181,4 +184,39 @@ func landminesAreCaught(t *testing.T, contracts []mrtrtest.Contract, in *mrtrtes
 			require.NotEmpty(t, silent)
 		})
 	}
+}
+
+// One linear function is run by three engines. A bare charge happens once only on
+// the engine that really waits; a charge in Once happens once on all three.
+func TestTheLesson(t *testing.T) {
+	bareCharges := map[string]int{"held": 1, "run again": 2, "replayed": 2}
+	require.Len(t, landmine.Engines, len(bareCharges))
+	for _, e := range landmine.Engines {
+		t.Run(e.Name, func(t *testing.T) {
+			for _, place := range []string{"Lisbon", "Springfield"} {
+				require.Equal(t, bareCharges[e.Name], charges(t, e.Bare, place), "%s, bare: %s", place, e.Explanation)
+				require.Equal(t, 1, charges(t, e.InOnce, place), "%s, with Once", place)
+			}
+		})
+	}
+}
+
+// charges calls the tool for a user who answers everything, and counts the charges.
+func charges(t *testing.T, handler func(*mrtr.Runtime, *options.Card) options.Handler, place string) int {
+	rt, err := mrtr.New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	card := &options.Card{}
+	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+	mrtr.AddTool(server, &mcp.Tool{Name: "weather"}, handler(rt, card))
+	client, err := wire.Connect(t.Context(), server, nil)
+	require.NoError(t, err)
+	defer client.Close()
+	out, err := client.Call(t.Context(), "weather", map[string]any{"location": place}, wire.Answers{
+		"place": wire.Value("Springfield, Illinois"), "units": wire.Value("metric"),
+	})
+	require.NoError(t, err)
+	require.False(t, out.IsError, out.Text)
+	require.Contains(t, out.Text, "Weather in "+place)
+	return len(card.Charges())
 }

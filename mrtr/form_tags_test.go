@@ -1,4 +1,4 @@
-package internal_test
+package mrtr_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ type person struct {
 	Name string `json:"name" title:"Your name" minLength:"2" maxLength:"5" jsonschema:"as on the card"`
 }
 
-type booking struct {
+type reservation struct {
 	person
 	Email string  `json:"email" format:"email" maxLength:"20"`
 	Site  string  `json:"site,omitempty" format:"uri" default:"https://example.org"`
@@ -29,7 +29,7 @@ type booking struct {
 }
 
 func TestTagsSetKeywords(t *testing.T) {
-	schema, err := types.Schema(reflect.TypeFor[booking](), "key")
+	schema, err := types.Schema(reflect.TypeFor[reservation](), "key")
 	require.NoError(t, err)
 	require.Equal(t, `{"type":"object","properties":{`+
 		`"name":{"type":"string","description":"as on the card","title":"Your name","minLength":2,"maxLength":5},`+
@@ -48,7 +48,7 @@ func TestTagsSetKeywords(t *testing.T) {
 	good := map[string]any{"name": "Åsa", "email": "a@example.org", "day": "2026-07-28", "seats": 1.0, "meals": []any{"first"}}
 	answer, err := f.Accept(good, limit)
 	require.NoError(t, err)
-	read, err := form.Decode[booking](answer, "")
+	read, err := form.Decode[reservation](answer, "")
 	require.NoError(t, err)
 	require.Equal(t, "Åsa", read.Name, "the field of an embedded struct")
 

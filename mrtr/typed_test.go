@@ -1,4 +1,4 @@
-package internal_test
+package mrtr_test
 
 import (
 	"context"
@@ -77,7 +77,7 @@ type guest struct {
 	Age  uint8  `json:"age,omitempty"`
 }
 
-type stay struct {
+type lodging struct {
 	City   string         `json:"city"`
 	Nights int            `json:"nights,omitempty"`
 	Price  float32        `json:"price,omitempty"`
@@ -126,10 +126,10 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("no JSON today") }
 
 var subjects = []subject{
-	subjectOf("a struct", `{"city":"Rome","name":"Bob","nights":3,"guests":[{"name":"Ada"}]}`, mcp.Tool{}, func(in stay) (*mcp.CallToolResult, unordered, error) {
+	subjectOf("a struct", `{"city":"Rome","name":"Bob","nights":3,"guests":[{"name":"Ada"}]}`, mcp.Tool{}, func(in lodging) (*mcp.CallToolResult, unordered, error) {
 		return nil, unordered{Zone: in.City, Area: "<&>", More: in.Notes}, nil
 	}),
-	subjectOf("a pointer", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in *stay) (*mcp.CallToolResult, *unordered, error) {
+	subjectOf("a pointer", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in *lodging) (*mcp.CallToolResult, *unordered, error) {
 		if in == nil || in.Nights == 1 {
 			return nil, nil, nil
 		}
@@ -143,29 +143,29 @@ var subjects = []subject{
 	}),
 	subjectOf("a map", `{"city":"Rome"}`, mcp.Tool{}, func(in map[string]any) (*mcp.CallToolResult, map[string]any, error) { return nil, in, nil }),
 	subjectOf("types that see the spelling", "", mcp.Tool{}, func(in spelled) (*mcp.CallToolResult, spelled, error) { return nil, in, nil }),
-	subjectOf("errors", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in stay) (*mcp.CallToolResult, any, error) {
+	subjectOf("errors", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in lodging) (*mcp.CallToolResult, any, error) {
 		if in.Nights == 0 {
 			return &mcp.CallToolResult{StructuredContent: "dropped"}, nil, fmt.Errorf("no nights: %w", &jsonrpc.Error{Code: 7, Message: "wrapped"})
 		}
 		return nil, nil, &jsonrpc.Error{Code: 7, Message: "itself"}
 	}),
-	subjectOf("questions", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in stay) (*mcp.CallToolResult, unordered, error) {
+	subjectOf("questions", `{"city":"Rome","name":"Bob"}`, mcp.Tool{}, func(in lodging) (*mcp.CallToolResult, unordered, error) {
 		res := &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{}, RequestState: "state"}
 		if in.Nights > 0 {
 			res.Content = []mcp.Content{&mcp.TextContent{Text: "both"}}
 		}
 		return res, unordered{}, nil
 	}),
-	subjectOf("a list", "", mcp.Tool{}, func(in stay) (*mcp.CallToolResult, []guest, error) { return nil, in.Guests, nil }),
-	subjectOf("no JSON", "", mcp.Tool{OutputSchema: &jsonschema.Schema{}}, func(stay) (*mcp.CallToolResult, failing, error) { return nil, failing{}, nil }),
+	subjectOf("a list", "", mcp.Tool{}, func(in lodging) (*mcp.CallToolResult, []guest, error) { return nil, in.Guests, nil }),
+	subjectOf("no JSON", "", mcp.Tool{OutputSchema: &jsonschema.Schema{}}, func(lodging) (*mcp.CallToolResult, failing, error) { return nil, failing{}, nil }),
 	subjectOf("defaults", "", mcp.Tool{
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","default":"Oslo"},"nights":{"type":"integer"}}}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"zone":{"type":"string"},"area":{"type":"string","default":"north"}}}`),
-	}, func(in stay) (*mcp.CallToolResult, unordered, error) { return nil, unordered{Zone: in.City}, nil }),
+	}, func(in lodging) (*mcp.CallToolResult, unordered, error) { return nil, unordered{Zone: in.City}, nil }),
 	subjectOf("defaults that are spelled otherwise", "", mcp.Tool{
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"city":{"d\u0065fault":"Oslo"},"nights":{"Default":3}}}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"area":{"d\u0065fault":"north"}}}`),
-	}, func(in stay) (*mcp.CallToolResult, any, error) { return nil, map[string]any{"zone": in.City}, nil }),
+	}, func(in lodging) (*mcp.CallToolResult, any, error) { return nil, map[string]any{"zone": in.City}, nil }),
 	subjectOf("numbers as they are written", "", mcp.Tool{InputSchema: map[string]any{"type": "object"}}, func(in counted) (*mcp.CallToolResult, any, error) { return nil, in, nil }),
 	subjectOf("a constant that JSON would change", "", mcp.Tool{InputSchema: &jsonschema.Schema{
 		Type: "object", Properties: map[string]*jsonschema.Schema{"notes": {Const: jsonschema.Ptr[any](map[string]int{"a": 1})}},
@@ -185,7 +185,7 @@ var subjects = []subject{
 	subjectOf("an open schema", `{"City":"Rome","city":"Oslo"}`, mcp.Tool{
 		InputSchema:  map[string]any{"type": "object"},
 		OutputSchema: map[string]any{"type": "object", "required": []string{"area"}},
-	}, func(in stay) (*mcp.CallToolResult, unordered, error) {
+	}, func(in lodging) (*mcp.CallToolResult, unordered, error) {
 		return nil, unordered{Zone: in.City, Area: strings.Repeat("a", in.Nights&1)}, nil
 	}),
 }
@@ -197,12 +197,12 @@ func requireAlike(t testing.TB, s subject, ours, stock raw, arguments json.RawMe
 	gotResult, gotErr := ours.call(arguments)
 	wantResult, wantErr := stock.call(arguments)
 	require.Equal(t, *stock.seen, *ours.seen, "%s: the input of %q", s.name, arguments)
-	require.Equal(t, sent(wantResult, wantErr), sent(gotResult, gotErr), "%s: the answer to %q", s.name, arguments)
+	require.Equal(t, wordsOf(wantResult, wantErr), wordsOf(gotResult, gotErr), "%s: the answer to %q", s.name, arguments)
 }
 
-// sent is an answer as it is sent. go-sdk names one of several problems, and which one
+// wordsOf is an answer as it is sent. go-sdk names one of several problems, and which one
 // depends on the order of a map.
-func sent(res *mcp.CallToolResult, err error) string {
+func wordsOf(res *mcp.CallToolResult, err error) string {
 	if err != nil {
 		return fmt.Sprintf("%T %v", err, err)
 	}

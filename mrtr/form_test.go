@@ -1,4 +1,4 @@
-package internal_test
+package mrtr_test
 
 import (
 	"encoding/json"
@@ -16,18 +16,18 @@ import (
 
 const limit = 16 << 10
 
-type class string
+type cabin string
 
 var types = form.Types{Choices: func(t reflect.Type) ([]form.Choice, bool) {
-	return []form.Choice{{Value: "first"}, {Value: "second"}}, t == reflect.TypeFor[class]()
+	return []form.Choice{{Value: "first"}, {Value: "second"}}, t == reflect.TypeFor[cabin]()
 }}
 
-type trip struct {
+type journey struct {
 	To    string    `json:"to"`
 	When  time.Time `json:"when" jsonschema:"departure"`
-	Class class     `json:"class,omitempty"`
+	Class cabin     `json:"class,omitempty"`
 	Seats *uint8    `json:"seats"`
-	Meals []class   `json:"meals,omitempty"`
+	Meals []cabin   `json:"meals,omitempty"`
 }
 
 const tripForm = `{"type":"object","properties":{"to":{"type":"string"},` +
@@ -41,7 +41,7 @@ func TestDerivedForms(t *testing.T) {
 		typ         reflect.Type
 		want        string
 	}{
-		{"a struct is the whole form, its fields in order", reflect.TypeFor[trip](), tripForm},
+		{"a struct is the whole form, its fields in order", reflect.TypeFor[journey](), tripForm},
 		{"any other type is one property", reflect.TypeFor[bool](), `{"type":"object","properties":{"key":{"type":"boolean"}},"required":["key"]}`},
 		{"a small integer has its range", reflect.TypeFor[int8](), `{"type":"object","properties":{"key":{"type":"integer","minimum":-128,"maximum":127}},"required":["key"]}`},
 	} {
@@ -84,7 +84,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		require.NoError(t, err, test.explanation)
 		require.JSONEq(t, test.want, string(answer), test.explanation)
 		require.NoError(t, f.Check(json.RawMessage(test.content)), test.explanation)
-		v, err := form.Decode[trip](answer, "unused")
+		v, err := form.Decode[journey](answer, "unused")
 		require.NoError(t, err, test.explanation)
 		require.Equal(t, "Oslo", v.To)
 	}
@@ -136,7 +136,7 @@ func FuzzAccept(f *testing.F) {
 			return
 		}
 		require.NoError(t, judge.Check(answer))
-		_, err = form.Decode[trip](answer, "")
+		_, err = form.Decode[journey](answer, "")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(answer), limit)
 		var kept map[string]any

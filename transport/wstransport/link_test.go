@@ -1,4 +1,4 @@
-package internal_test
+package wstransport_test
 
 import (
 	"context"
