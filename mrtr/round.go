@@ -406,11 +406,11 @@ func (r *round) began(ctx context.Context) context.Context {
 		if made := listener.Began(ctx, at); made != nil {
 			own = made
 		}
+		if tracer, ok := listener.(listen.Tracer); ok && r.st.round <= 1 {
+			r.st.trace = tracer.Trace(own)
+		}
 		return nil
 	})
-	if tracer, ok := listener.(listen.Tracer); ok && r.st.round <= 1 {
-		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
-	}
 	return context.WithValue(own, ledgerKey{}, &r.ledger)
 }
 
