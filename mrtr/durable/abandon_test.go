@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,27 @@ func (d *desk) books(tool *kit.Trip, last kit.Reply) {
 	require.Equal(d.t, "done", last.Plan)
 }
 
+// booksWhile plays a call to its end, which the store does not take until it is well again.
+func (d *desk) booksWhile(fails error) (tool *kit.Trip, well func()) {
+	s := newHookedStore()
+	s.scope, d.records = store.Machine, s
+	tool = d.opens()
+	last := tool.Answer(tool.Begin(), "x")
+	ended := d.style != "steps" // whose end is an effect, and noted before
+	s.on(func(op operation) error {
+		if op.name != "update" {
+			return nil
+		}
+		if !ended {
+			ended = true
+			return nil
+		}
+		return fails
+	})
+	d.books(tool, last)
+	return tool, func() { s.fail(nil) }
+}
+
 func TestAnAbandonedCall(t *testing.T) { holds(t, replay.Abandoned) }
 
 // The undos know why, the listener hears of each call once, and the instances may all have been down.
@@ -63,6 +85,7 @@ func TestAnAbandonedCall(t *testing.T) { holds(t, replay.Abandoned) }
 func TestAnAbandonedCallIsUndone(t *testing.T) {
 	pass := func() { time.Sleep(2 * deskTTL) }
 	first := []string{"reserve: abandoned"}
+	const leases = 3 * 15 * time.Second
 	for name, c := range map[string]struct {
 		play func(d *desk)
 		un   []string
@@ -95,6 +118,32 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.opens()
 			pass()
 		}, first},
+		"it ended while the store was away": {func(d *desk) {
+			_, well := d.booksWhile(errors.New("connection lost"))
+			time.Sleep(leases)
+			well()
+			pass()
+		}, nil},
+		"it ended while the store was full": {func(d *desk) {
+			_, well := d.booksWhile(store.ErrFull)
+			time.Sleep(leases)
+			well()
+			pass()
+		}, nil},
+		"it ended while the store was away, and was closed": {func(d *desk) {
+			tool, well := d.booksWhile(errors.New("connection lost"))
+			time.AfterFunc(5*time.Second, well)
+			require.NoError(d.t, tool.Runtime.Close())
+			d.opens()
+			pass()
+		}, nil},
+		"it was closed, and the store is away for longer": {func(d *desk) {
+			tool, well := d.booksWhile(errors.New("connection lost"))
+			require.ErrorContains(d.t, tool.Runtime.Close(), "the store did not take the ends of 1 rounds")
+			well()
+			d.opens()
+			pass()
+		}, []string{"pay: abandoned", "reserve: abandoned"}},
 		"behind more than it reads at a time that are others'": {func(d *desk) {
 			others := d.opensWith(statecodec.GenerateKey())
 			for n := range 101 {
@@ -118,6 +167,37 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 					require.True(t, told[0].HasEffects)
 					require.Equal(t, "no answer came in time", told[0].Reason)
 				}
+			})
+		}
+	}
+}
+
+// The questions of a round do not fit into the store. They do not go out, since nobody would find the
+// effect before them: whoever sends the request again has it once, and for one who leaves it is undone.
+func TestQuestionsThatDoNotFitAreNotAsked(t *testing.T) {
+	for style := range bookings(nil, nil) {
+		for _, leaves := range []bool{true, false} {
+			kit.InBubble(t, fmt.Sprintf("%s, leaves %t", style, leaves), func(t *testing.T) {
+				s := newHookedStore()
+				s.scope = store.Machine
+				d := &desk{t: t, records: s, style: style}
+				tool := d.opens()
+				s.on(func(op operation) error {
+					if op.name == "update" {
+						return store.ErrFull
+					}
+					return nil
+				})
+				retryable(t, tool.Begin().Err, "store_full")
+				s.fail(nil)
+				want := []string{"reserve: abandoned"}
+				if time.Sleep(time.Second); !leaves {
+					d.books(tool, tool.Begin())
+					want = nil
+				}
+				time.Sleep(2 * deskTTL)
+				require.Equal(t, want, d.un.all())
+				require.Equal(t, 1, d.did.Count("reserve"))
 			})
 		}
 	}
