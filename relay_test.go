@@ -8,7 +8,11 @@ import (
 	"io"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +29,7 @@ import (
 	"github.com/mrtr-go/sdk/relay"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/tasks"
+	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
 type trip struct {
@@ -77,10 +82,14 @@ func connected(server *mcp.Server) *mcp.ClientSession {
 	if _, err := server.Connect(context.Background(), there, nil); err != nil {
 		panic(err)
 	}
+	return dialed(here)
+}
+
+func dialed(transport mcp.Transport) *mcp.ClientSession {
 	client := mcp.NewClient(&mcp.Implementation{Name: "gateway", Version: "1"}, &mcp.ClientOptions{
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
-	session, err := client.Connect(context.Background(), here, nil)
+	session, err := client.Connect(context.Background(), transport, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -90,13 +99,17 @@ func connected(server *mcp.Server) *mcp.ClientSession {
 // gateway builds the instances of a gateway before one upstream.
 func gateway(upstream mrtrtest.Build) mrtrtest.Build {
 	return func(w *mrtrtest.World) *mcp.Server {
-		session := mrtrtest.Shared(w, "upstream", func() *mcp.ClientSession { return connected(upstream(w)) })
-		server, rt := newGateway(w, nil)
-		if err := relay.AddAll(context.Background(), server, rt, session, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}); err != nil {
-			panic(err)
-		}
-		return server
+		return newGatewayOf(w, mrtrtest.Shared(w, "upstream", func() *mcp.ClientSession { return connected(upstream(w)) }))
 	}
+}
+
+// newGatewayOf is an instance with all the tools of an upstream, as tasks.
+func newGatewayOf(w *mrtrtest.World, upstream *mcp.ClientSession) *mcp.Server {
+	server, rt := newGateway(w, nil)
+	if err := relay.AddAll(context.Background(), server, rt, upstream, &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}); err != nil {
+		panic(err)
+	}
+	return server
 }
 
 // newGateway is an instance without a tool.
@@ -307,6 +320,42 @@ func TestAnUpstreamThatGivesNoAnswer(t *testing.T) {
 	})), mrtrtest.Script{Tool: "t", Arguments: struct{}{}}, nil)
 	require.True(t, out.IsError)
 	require.Equal(t, 3, idle)
+}
+
+// The upstream sells the ticket, and its connection breaks behind a router. The gateway does not send
+// the request again, not for a task either: the call ends as one whose outcome nobody knows.
+func TestAnInstanceOfTheUpstreamIsLost(t *testing.T) {
+	for _, era := range []mrtrtest.Era{mrtrtest.Modern, mrtrtest.TakesTasks} {
+		var sold atomic.Int32
+		var web *httptest.Server
+		desk := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+		mcp.AddTool(desk, &mcp.Tool{Name: "sell"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			if sold.Add(1) == 1 {
+				web.CloseClientConnections()
+				<-ctx.Done()
+			}
+			return done("sold"), nil, nil
+		})
+		handler, err := mcphttp.NewHandler(func(*http.Request) *mcp.Server { return desk }, nil)
+		require.NoError(t, err)
+		web = httptest.NewServer(handler)
+		defer web.Close()
+		address, err := url.Parse(web.URL)
+		require.NoError(t, err)
+		router, err := mcphttp.NewRouter(map[string]*url.URL{"a": address}, nil)
+		require.NoError(t, err)
+		defer router.Close()
+		front := httptest.NewServer(router)
+		defer front.Close()
+		out := mrtrtest.Call(t, func(w *mrtrtest.World) *mcp.Server {
+			session := dialed(&mcp.StreamableClientTransport{Endpoint: front.URL})
+			w.Cleanup(func() { _ = session.Close() })
+			return newGatewayOf(w, session)
+		}, mrtrtest.Script{Tool: "sell", Arguments: struct{}{}}, &mrtrtest.Options{Era: era, User: "ada"})
+		require.EqualValues(t, 1, sold.Load(), "%v", era)
+		require.NotNil(t, out.Error)
+		require.Contains(t, out.Error.Message, "nobody knows how far it came")
+	}
 }
 
 // An instance of the gateway dies while the upstream sells the ticket. Another one does not sell

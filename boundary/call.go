@@ -72,6 +72,7 @@ type call struct {
 	meta      mcp.Meta // of the request
 	tool      string   // the name of the tool or prompt, the resource's URI, or another method
 	requestID string
+	alone     bool // its session was made for it, and ends with it
 	start     time.Time
 	sink      *sink                 // for records beside that of the call
 	round     *rendezvous.TaskRound // that this is, nil for a request of a client
@@ -145,7 +146,7 @@ const (
 )
 
 // callOf is the call of a request.
-func callOf(method string, req mcp.Request) *call {
+func callOf(ctx context.Context, method string, req mcp.Request) *call {
 	c := &call{req: req, start: time.Now(), extra: req.GetExtra()}
 	c.session, _ = req.GetSession().(*mcp.ServerSession)
 	if p := req.GetParams(); !isNil(p) {
@@ -181,6 +182,7 @@ func callOf(method string, req mcp.Request) *call {
 	}
 	c.requestID = requestIDFor(c.meta, c.extra)
 	c.revision = revisionOf(c.session, c.meta)
+	c.alone = c.session == nil || c.extra != nil && c.extra.Header != nil && c.session.ID() == "" && !rendezvous.InLastingSession(ctx)
 	return c
 }
 
@@ -241,8 +243,8 @@ func (c *call) definition() *definition {
 }
 
 // A principal is a client that authenticated itself. All other clients without a
-// session count as one, sessionless: over HTTP each of their requests has a session
-// of its own.
+// session that lasts count as one, sessionless: over HTTP each of their requests has
+// a session of its own.
 type (
 	principal   string
 	sessionless struct{}
@@ -253,15 +255,10 @@ func (c *call) client() any {
 	switch {
 	case c.extra != nil && c.extra.TokenInfo != nil && c.extra.TokenInfo.UserID != "":
 		return principal(c.extra.TokenInfo.UserID)
-	case c.oneRequestSession():
+	case c.alone:
 		return sessionless{}
 	}
 	return c.session
-}
-
-// oneRequestSession reports whether the session was made for this request alone.
-func (c *call) oneRequestSession() bool {
-	return c.session == nil || c.session.ID() == "" && c.extra != nil && c.extra.Header != nil
 }
 
 type operation struct {

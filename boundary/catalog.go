@@ -148,7 +148,7 @@ func (k *catalog) viewer(c *call) (weak.Pointer[mcp.ServerSession], bool) {
 	switch {
 	case k.alike:
 		return weak.Pointer[mcp.ServerSession]{}, true
-	case c.oneRequestSession():
+	case c.alone:
 		return weak.Pointer[mcp.ServerSession]{}, false
 	}
 	return weak.Make(c.session), true

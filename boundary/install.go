@@ -109,7 +109,7 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 	if strings.HasPrefix(method, "notifications/") {
 		return nil, b.notified(ctx, next, method, req)
 	}
-	c := callOf(method, req)
+	c := callOf(ctx, method, req)
 	c.sink, c.round = b.sink, rendezvous.TaskRoundOf(ctx)
 	ctx = context.WithValue(ctx, callKey{}, c)
 	switch c.kind {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/boundary"
 	"github.com/mrtr-go/sdk/internal/judge"
 	"github.com/mrtr-go/sdk/internal/wire"
+	"github.com/mrtr-go/sdk/transport/wstransport"
 )
 
 // A leaving counts the handlers that were left behind, by the rules in the documentation of
@@ -101,6 +104,31 @@ func callHanging(t *testing.T, client *wire.Client, request wire.Request, hurry,
 	require.Contains(t, string(res.Result)+fmt.Sprint(res.Error), words, name)
 	require.Less(t, time.Since(begun), 2*time.Minute)
 	require.Equal(t, request.Method == "tools/call" && !refused, strings.Contains(string(res.Result), `"effect":"unknown"`), "%s: %s", name, res.Result)
+}
+
+// Each client of a socket is one, also if nobody knows who it is: what one leaves behind does not
+// shut out the others.
+func TestEachSocketIsAClient(t *testing.T) {
+	let := make(chan struct{})
+	server := hangingServer(let, new(atomic.Int32))
+	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: silent, Deadline: time.Millisecond, MaxAbandonedPerClient: 1}))
+	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	require.NoError(t, err)
+	web := httptest.NewServer(sockets)
+	defer web.Close()
+	for range 2 {
+		link, err := wstransport.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1), nil)
+		require.NoError(t, err)
+		client, err := wire.Dial(t.Context(), link, nil)
+		require.NoError(t, err)
+		defer client.Close()
+		for _, words := range []string{"did not finish within 1ms", "was not run"} {
+			reply, err := client.Send(t.Context(), wire.Request{Name: "a", Arguments: struct{}{}})
+			require.NoError(t, err)
+			require.Contains(t, reply.Text, words)
+		}
+	}
+	close(let)
 }
 
 // Handlers that ignore their context are left behind when their calls end, by a deadline or by

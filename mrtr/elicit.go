@@ -153,7 +153,7 @@ func checkQuestion(key, message string) error {
 // maxQuoted is long enough for a name, an address or a file's path.
 const maxQuoted = 200
 
-// Quote puts somebody else's text into a message, so that it can't pose as the question: one line
+// Quote puts foreign text into a message, so that it can't pose as the question: one line
 // in double quotes, of at most 200 characters, all of them visible.
 //
 //	mrtr.Confirm("delete", "Delete "+mrtr.Quote(in.Name)+"?")

@@ -15,7 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A handler is entered on a goroutine of its own, whose guard tells how it returned.
+// Each handler runs on its own goroutine, and a guard there records how it returned.
 
 // enterer runs a handler.
 type enterer interface {
@@ -63,7 +63,7 @@ func (g *guardedRound) main() {
 }
 
 // advance enters the handler until it completes, or needs an answer that it does not have. It
-// enters again at once where nobody has to be asked: each question got its default, or is
+// enters again at once if the user need not be asked: each question got its default, or is
 // lenient.
 func (r *round) advance() (keep.Outcome, error) {
 	if r.st.round > 1 && !r.target.continues(r.st.style) {
@@ -144,7 +144,7 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 		if q.Reworded, err = r.reword(s); err != nil {
 			return false, err
 		}
-		if q.Answer = r.known.take(s); q.Settled() {
+		if q.Answer = r.known.take(s); q.Answered() {
 			continue
 		}
 		standIn, err := r.gate(s)
@@ -156,7 +156,7 @@ func (r *round) take(p *Pass, need *IncompleteResult) (settled bool, _ error) {
 			r.report(s, question.HowStandIn(standIn))
 		}
 		q.Answer = standIn
-		settled = settled && q.Settled()
+		settled = settled && q.Answered()
 	}
 	if !settled {
 		return false, nil
@@ -189,7 +189,7 @@ func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 		if err != nil {
 			break
 		}
-		p.locked(func(*ledger) { err = p.mean(s) })
+		p.locked(func(*ledger) { err = p.asks(s) })
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func (r *round) misworded(need *IncompleteResult) (err error) {
 }
 
 // askAgain opens the questions of this round again, because the handler could not read an
-// answer. Nobody reads that answer before another has replaced it.
+// answer. That answer stays unread until another has replaced it.
 func (r *round) askAgain() (keep.Outcome, error) {
 	r.mu.Lock()
 	r.st.pending, r.fresh = r.fresh, nil
@@ -264,12 +264,12 @@ func (r *round) askAgain() (keep.Outcome, error) {
 
 // The engine calls code that others wrote: handlers, functions of effects, steps and options,
 // methods of inputs, answers, values, results and errors, and the operator's listener. All of
-// it runs in a guard, on a goroutine that the engine starts: nobody can stop a
+// it runs in a guard, on a goroutine that the engine starts: a program can't stop a
 // runtime.Goexit, and on the goroutine of the request it would leave the request without an
-// answer. Linear code has a goroutine of its own, with a guard of its own (package linear).
+// answer. Linear code has its own goroutine and its own guard (package linear).
 // The function of an effect runs on its handler's, and attempt.end records how it ended.
 
-// guard runs f on a goroutine of its own and waits for it. The error is that of f, its
+// guard runs f on a separate goroutine and waits for it. The error is that of f, its
 // panic, or its Goexit.
 func guard(f func() error) error {
 	done := make(chan error, 1)
@@ -298,7 +298,7 @@ func ended(returned bool, panicked any, err error) error {
 	return err
 }
 
-// errExited ends a call like a panic: nobody knows how far its code came.
+// errExited ends a call like a panic: its code may have stopped anywhere.
 var errExited = misuse("the handler ended its goroutine with runtime.Goexit")
 
 func panicError(v any) error {
@@ -315,7 +315,7 @@ func panicError(v any) error {
 const badMethod = "a method of the error panicked"
 
 // safeError returns an error whose methods can be called. That of a nil pointer in an error,
-// a common mistake, panics where go-sdk reads it, on a goroutine that nobody recovers.
+// a common mistake, panics where go-sdk reads it, on a goroutine without a recover.
 func safeError(err error) error {
 	if unreadable := unreadable(err); unreadable != nil {
 		return unreadable

@@ -61,11 +61,11 @@ const (
 	LimitExceeded Reason = "limit_exceeded"
 	// ShuttingDown: the runtime is closed.
 	ShuttingDown Reason = "shutting_down"
-	// OutcomeUnknown: nobody knows how an effect or a round ended. See [EffectOptions].
+	// OutcomeUnknown: it is unknown how an effect or a round ended. See [EffectOptions].
 	OutcomeUnknown Reason = "outcome_unknown"
 	// ResultNotKept: the round was completed before, and its result is not kept.
 	ResultNotKept Reason = "result_not_kept"
-	// Abandoned: nobody went on with the call in its time.
+	// Abandoned: the call was not resumed in its time.
 	Abandoned Reason = "abandoned"
 	// NotUndone: an effect stands that [Stop] was to undo.
 	NotUndone Reason = "not_undone"
@@ -84,11 +84,6 @@ func (e *Error) ToolErrorQuiet() bool { return e.Reason == Declined || e.Reason 
 type UsageError = usage.Error
 
 func misuse(format string, args ...any) error { return usage.New("mrtr", format, args...) }
-
-// diverge is the error of a handler that goes another way than in an earlier round.
-func diverge(format string, args ...any) error {
-	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...)}
-}
 
 // endOfQuestion is the error of a call that a question ends.
 func endOfQuestion(err error) error {
@@ -173,7 +168,7 @@ func asProtocolError(ctx context.Context, err error) error {
 	return callerror.Fault(err, report.TypeOf(err))
 }
 
-// choseCode reports whether the handler wrapped a JSON-RPC error of its own. One inside an
+// choseCode reports whether the handler itself wrapped a JSON-RPC error. One inside an
 // [sse.Error] is the answer of a client that was asked something, and its code means nothing to
 // this call.
 func choseCode(err error) bool {

@@ -61,15 +61,11 @@ func (t *target) usesDefaults(client era.Era) bool {
 	return t.unaskable == UnaskableDefaults || t.unaskable == UnaskableLegacyDefaults && client != era.Modern
 }
 
-// asksLegacy reports whether a question may go to a legacy client that can be
-// asked, one way or the other.
-func (l LegacyPolicy) asksLegacy() bool { return l != LegacyNever }
-
 // gate decides, before anything is asked, whether this client can be asked the
 // question. If not, it returns the answer that stands in, or the error.
 func (l *ledger) gate(s *question.Spec) (standIn json.RawMessage, _ error) {
 	client, policy := l.ex.client, l.target.policy
-	asks := client.Era == era.Modern || client.Era == era.Legacy && policy.asksLegacy()
+	asks := client.Era == era.Modern || client.Era == era.Legacy && policy != LegacyNever
 	capability := s.Kind.Capability()
 	switch {
 	case asks && client.Declared(capability):
@@ -232,7 +228,7 @@ type SamePolicy int
 const (
 	// SameInherit takes the runtime's policy, by default SameWaiting.
 	SameInherit SamePolicy = iota
-	// SameNone makes each first request a call of its own, whatever key it has.
+	// SameNone makes each first request a separate call, whatever key it has.
 	SameNone
 	// SameWaiting makes equal first requests of one known caller one call, while that waits for
 	// its first answer. One that comes later catches up with the call by the same answers. A

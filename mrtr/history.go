@@ -27,7 +27,7 @@ type entry struct {
 	words    string         // of an answer: identifies the words it was given to; "" while asked is set
 	asked    *question.Spec // of an answer that came in this round: its question
 	value    json.RawMessage
-	doubt    bool // nobody knows whether it happened
+	doubt    bool // it may or may not have happened
 	free     bool // it stands whatever the answers are
 	checks   bool // of an effect that has begun: its author can check whether it happened
 	reworded int  // of an answer: how many times in a row its question was worded anew
@@ -97,7 +97,7 @@ func (h history) count(k listen.EntryKind) (n int) {
 	return n
 }
 
-// inDoubt reports whether an effect was attempted and nobody knows whether it happened.
+// inDoubt reports whether an effect was attempted and may or may not have happened.
 func (h history) inDoubt(key string) bool {
 	return h.effect(key) == nil && h.find(func(e *entry) bool { return e.isFailure() && e.key == key && e.doubt }) != nil
 }
@@ -222,7 +222,7 @@ func (h history) withAnswers(since int, effects history) (all history) {
 	return append(all, effects...)
 }
 
-// effectsSince are the entries since an index that are no answers, for whoever goes on with
+// effectsSince are the entries since an index that are no answers, for the request that resumes
 // the round. Failures after the last effect that may stand are left out, since the code is to
 // try those anew. Earlier ones stay, because they decided the way to it: the first card was
 // refused, and the second one charged.
@@ -312,7 +312,7 @@ const defaultWithin = 5 * time.Minute
 // unknownEnd is the detail of a round that ended with an effect in doubt.
 const unknownEnd = "an effect of this call was begun before, and nobody knows how it ended"
 
-// forgetful is the detail of a call of which nobody knows whether it has gone on before.
+// forgetful is the detail of a call that may have been resumed before without a trace.
 const forgetful = "the server's store may have lost what this call did"
 
 // handlerGrace is how long an effect may go on after its context has ended.

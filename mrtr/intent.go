@@ -20,14 +20,14 @@ import (
 )
 
 // A call begins with its first answer. Until then equal first requests of one caller mean one
-// call: its effects happen once, and each request gets the same questions, in states of its own.
-// Those are a branch of the call. A branch goes on with the call as far as that had come when the
-// branch began, or as the first to answer. Any other answer makes the branch a call of its own.
+// call: its effects happen once, and each request gets the same questions in separate states.
+// Those are a branch of the call. A branch resumes the call if that has not moved on since the
+// branch began, or if the branch is the first to answer. Any other answer makes it a separate call.
 //
 // So a client may play the whole call again from its first request, as agents do that resume from
 // their top, and two users in two windows have two calls.
 
-// minSecretKey is the shortest key of a caller whom nobody knows: the key is the only secret then.
+// minSecretKey is the shortest key of an unknown caller, whose only secret it is.
 const minSecretKey = 16
 
 // keyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a member
@@ -62,7 +62,7 @@ func metaKey(req mcp.Request, names ...string) string {
 	return ""
 }
 
-// intent is what a first request means. All that mean the same have the same name.
+// intent is the meaning of a first request. Requests that mean the same share its name.
 type intent struct {
 	name   string
 	print  string // of the arguments
@@ -71,18 +71,17 @@ type intent struct {
 	untold bool // the listener does not know how the round ended
 }
 
-// mean finds out what a first request means, if others may mean the same.
-func (r *round) mean(ctx context.Context) error {
+// resolveIntent finds the intent of a first request, if others may share it.
+func (r *round) resolveIntent(ctx context.Context) error {
 	t := r.target
 	task := rendezvous.TaskRoundOf(ctx)
 	if t.task == (rendezvous.TaskPolicy{}) {
 		task = nil // its call is none
 	}
-	if !r.st.isKept() || task != nil && t.same == SameNone {
-		return nil
-	}
 	if t.same == SameNone {
-		r.meanAlone()
+		if task == nil {
+			r.meanAlone()
+		}
 		return nil
 	}
 	key := ""
@@ -145,7 +144,7 @@ func (r *round) keepForTask(ctx context.Context, in *intent) error {
 	}
 }
 
-// meanAlone gives a request an intent of its own, if the effects of its first round may have to be
+// meanAlone gives a request an intent that no other shares, if the effects of its first round may have to be
 // undone.
 func (r *round) meanAlone() {
 	if len(r.target.undos) > 0 {
@@ -196,7 +195,7 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 	}
 	for i := range of.st.pending {
 		p := &of.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		standIn, err := r.gate(p.Spec)
@@ -205,7 +204,7 @@ func (r *round) join(o *keep.Outcome) (goesOn bool, _ error) {
 			return false, nil
 		}
 		p.StandIn(standIn)
-		goesOn = goesOn && p.Settled()
+		goesOn = goesOn && p.Answered()
 	}
 	of.st.line = &line
 	if o.Token, err = of.sealAsIs(); err != nil {
@@ -231,7 +230,7 @@ func (r *round) takeUpFrom(st state, token string) {
 	r.st.round++
 }
 
-// split makes this branch a call of its own, which begins from its top in this request. Its user has
+// split makes this branch a separate call, which begins from its top in this request. Its user has
 // given these answers already: they are known, where the same questions are asked. Its id is the same
 // whenever the request comes again.
 func (r *round) split() {
@@ -291,13 +290,9 @@ func Detach(ctx context.Context) {
 // without questions, and the next one enters the handler: so the state is written down before
 // anything happens, and another instance can take over the first round too.
 func (r *round) offerTask(ctx context.Context) (start bool, _ error) {
-	p := r.target.task
-	if p == (rendezvous.TaskPolicy{}) {
-		return false, nil
-	}
 	task := rendezvous.TaskRoundOf(ctx)
 	if task == nil {
-		if p.Required {
+		if r.target.task.Required {
 			return false, callerror.NeedsTasks()
 		}
 		return false, nil
@@ -318,8 +313,9 @@ func (r *round) start(err error) keep.Outcome {
 	if err != nil {
 		return keep.Outcome{Err: err}
 	}
-	r.st.round = 0
-	r.nextTurn()
+	if r.st.round = 0; r.st.isKept() {
+		r.nextTurn()
+	}
 	token, err := r.seal()
 	if err != nil {
 		return keep.Outcome{Err: err}

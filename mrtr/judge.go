@@ -19,7 +19,7 @@ func (l *ledger) judge(ctx context.Context) (settled bool, _ error) {
 	var ended error
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -48,7 +48,7 @@ func (l *ledger) isLate(p *question.Pending) bool {
 }
 
 func (l *ledger) judgeAnswer(ctx context.Context, p *question.Pending) error {
-	refused, err := p.Judge(ctx, l.ex.answers[p.Key], l.target.rt.limits.MaxStateBytes/2, l.isLate(p), l.isPunctual())
+	refused, err := p.Judge(ctx, l.ex.answers[p.Key], l.target.rt.opts.Limits.MaxStateBytes/2, l.isLate(p), l.isPunctual())
 	if refused != "" {
 		l.locked(func() { l.hear(listen.Entry{Kind: listen.Refused, Key: p.Key, Reason: refused}) })
 	}
@@ -65,7 +65,7 @@ func (l *ledger) gateAgain() (settled bool, _ error) {
 	settled = true
 	for i := range l.st.pending {
 		p := &l.st.pending[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		standIn, err := l.gate(p.Spec)
@@ -74,7 +74,7 @@ func (l *ledger) gateAgain() (settled bool, _ error) {
 			return false, err
 		}
 		p.StandIn(standIn)
-		settled = settled && p.Settled()
+		settled = settled && p.Answered()
 	}
 	if !settled {
 		return false, nil
@@ -107,7 +107,7 @@ func (l *ledger) file() (err error) {
 // reportAnswers tells the listener how the questions of this round were answered: as says,
 // unless that is "".
 func (l *ledger) reportAnswers(as string) {
-	if l.target.rt.listener == nil {
+	if l.target.rt.opts.Listener == nil {
 		return
 	}
 	l.locked(func() {
@@ -130,7 +130,7 @@ func (l *ledger) reportAnswers(as string) {
 
 // report tells the listener how a question was answered.
 func (l *ledger) report(s *question.Spec, how string) {
-	if l.target.rt.listener != nil {
+	if l.target.rt.opts.Listener != nil {
 		l.locked(func() { l.hear(listen.Entry{Kind: listen.Answered, Key: s.Key, How: how, Words: s.Words()}) })
 	}
 }

@@ -2,6 +2,7 @@ package mrtr
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,15 +13,15 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
 
-// A ledger is the history of a call while a round writes to it, with the facts of the round
-// that whoever writes needs. Passes, effects, undos and the judge write to ledgers; the round
-// is above them.
+// A ledger is the history of a call while one of its rounds runs, with the facts of the round that
+// its writers need: passes, effects, undos, the judge, and the round itself. None of the others
+// knows the round.
 type ledger struct {
 	target *target
 	ex     exchange
 	life   context.Context // of the round
 	base   int             // length of the history when the round began
-	doubts bool            // every effect that the history does not have may have happened all the same
+	doubts bool            // effects may have happened that the history lacks
 	asOf   time.Time       // when its answers came, if one of its questions has a deadline
 
 	// mu guards the fields below while the handler runs. Before that and after, the round alone
@@ -28,18 +29,18 @@ type ledger struct {
 	mu      sync.Mutex
 	st      state
 	running []runningEffect
-	wakes   chan struct{}      // closed when a running effect ends; nil where nobody waits
+	wakes   chan struct{}      // closed when a running effect ends; nil unless quiet waits
 	open    []entry            // effects and undos noted as begun that have not ended
-	given   error              // the round can have no outcome of its own any more
+	given   error              // the round ends without an outcome: why
 	fresh   []question.Pending // the questions whose answers came in this round
 	heard   []listen.Entry     // for the listener, until the lock is free
 	sent    sent               // the questions that go out
 	refused bool               // the handler could not read an answer of this round
 	entered bool               // the handler has been
-	watched bool               // somebody looks after the call when its states have expired
+	watched bool               // a sweeper looks after the call when its states have expired
 
 	noting sync.Mutex // held during a note, so that notes reach the store in their order
-	notes  keep.Notes // nil where nobody reads them
+	notes  keep.Notes // nil unless a Keeper has the round
 
 	principal string
 	local     any                              // of the style
@@ -106,7 +107,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	}
 	l.noting.Lock()
 	defer l.noting.Unlock()
-	l.setOpen(func(open []entry) []entry { return append(open, e) })
+	l.mu.Lock()
+	l.open = append(l.open, e)
+	l.mu.Unlock()
 	err := l.notes.Begun(ctx)
 	if err == nil {
 		return given()
@@ -119,9 +122,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 }
 
 // writesDown reports whether the beginning of an effect is written down: in a first round that is
-// kept always, since whoever repeats its request enters the handler from its top. Later, where a
-// run that is cut off is never gone on with, only an effect that can be checked is, and then every
-// effect after it: whoever finds the notes has to know all that was open.
+// kept always, since a repeat of its request enters the handler from its top. Later, if an
+// interrupted run is never resumed, only an effect that can be checked is, and then every effect
+// after it: the request that finds the notes has to know all that was open.
 func (l *ledger) writesDown(e *entry) bool {
 	if l.notes == nil {
 		return false
@@ -144,26 +147,19 @@ func (l *ledger) noteEnded(e *entry) {
 	}
 }
 
-func (l *ledger) setOpen(change func([]entry) []entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open = change(l.open)
-}
-
 // close takes an effect from those that have begun, and reports whether it was there.
 func (l *ledger) close(e *entry) (found bool) {
-	l.setOpen(func(open []entry) []entry {
-		i := slices.IndexFunc(open, func(o entry) bool { return o.kind == e.kind && o.key == e.key })
-		if found = i >= 0; found {
-			return slices.Delete(open, i, i+1)
-		}
-		return open
-	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.open, func(o entry) bool { return o.kind == e.kind && o.key == e.key })
+	if found = i >= 0; found {
+		l.open = slices.Delete(l.open, i, i+1)
+	}
 	return found
 }
 
-// give ends the round without an outcome of its own: another request has it, or the store
-// does not answer.
+// give ends the round without an outcome: another request has the round, or the store does not
+// answer.
 func (l *ledger) give(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +174,7 @@ func (l *ledger) isGiven() error {
 	return l.given
 }
 
-// inDoubt reports whether an effect was attempted, or may have been, and nobody knows whether it
+// inDoubt reports whether an effect was attempted, or may have been, and may or may not have
 // happened. The caller holds l.mu.
 func (l *ledger) inDoubt(key string) bool {
 	return l.st.done.inDoubt(key) || l.doubts && l.st.done.effect(key) == nil
@@ -272,7 +268,7 @@ func (l *ledger) grow(e entry, about listen.Entry) {
 
 // hear keeps an entry for the listener until the lock is free. The caller holds l.mu.
 func (l *ledger) hear(e listen.Entry) {
-	if l.target.rt.listener != nil {
+	if l.target.rt.opts.Listener != nil {
 		l.heard = append(l.heard, e)
 	}
 }
@@ -291,7 +287,7 @@ func (l *ledger) locked(f func()) {
 
 // tell tells the listener, whose panics are its own business.
 func (l *ledger) tell(heard []listen.Entry) {
-	at, listener := l.describe(), l.target.rt.listener
+	at, listener := l.describe(), l.target.rt.opts.Listener
 	for _, e := range heard {
 		_ = guard(func() error { listener.Heard(l.life, at, e); return nil })
 	}
@@ -311,9 +307,7 @@ func (l *ledger) outcome() history {
 // diverged is the error of a handler that goes another way than in an earlier round. It says
 // whether the handler was replaced meanwhile.
 func (l *ledger) diverged(format string, args ...any) error {
-	err := diverge(format, args...).(*Error)
-	err.Replaced = l.st.isReplaced(l.target.version)
-	return err
+	return &Error{Reason: Diverged, Detail: fmt.Sprintf(format, args...), Replaced: l.st.isReplaced(l.target.version)}
 }
 
 // describe describes the round.

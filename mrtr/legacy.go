@@ -24,7 +24,7 @@ import (
 // beyond that. Where a user gives no answer, it makes one request more, whose context has
 // ended with that as its cause.
 func (f *front[In, Out]) askLegacy(ctx context.Context, ex exchange, in In) (complete[Out], asks, error) {
-	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.bridge)
+	rounds := sse.NewRounds(ex.client, ex.session(), ex.request.GetParams().(mcp.RequestParams), f.rt.opts.Bridge)
 	ctx, ex.asked = rendezvous.CollectMisfits(ctx), true
 	for {
 		own := in
@@ -85,7 +85,7 @@ func (q Question[T]) AskOver(ctx context.Context, s *mcp.ServerSession) (v T, _ 
 		switch {
 		case err != nil:
 			return v, endOfQuestion(err)
-		case p.Settled():
+		case p.Answered():
 			return decodeAnswer[T](p.Answer, p.Key)
 		}
 	}

@@ -20,7 +20,7 @@ type Action[T any] func(ctx context.Context, idem string) (T, error)
 // An Act is an [Action] without a value.
 type Act func(ctx context.Context, idem string) error
 
-// EffectOptions settle an effect that began and whose end nobody knows.
+// EffectOptions settle an effect that began and whose end is unknown.
 type EffectOptions[T any] struct {
 	// Check asks the system that has the effect whether it happened, and for its value. After
 	// false it runs; after an error it stays in doubt.
@@ -74,7 +74,7 @@ func Effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o ...*
 	case !found:
 		value, err = run(ctx, &a, &own, f)
 	default:
-		if lost := p.Lost(key, new(T)); lost != "" {
+		if lost := p.Mismatch(key, new(T)); lost != "" {
 			err = p.Diverge("the value of effect %q %s", shown(key), lost)
 		}
 	}
@@ -111,16 +111,16 @@ func effectOptions[T any](key string, opts []*EffectOptions[T]) (o EffectOptions
 
 // attempt is one attempt at an effect.
 type attempt struct {
-	p        *Pass
-	key      string
-	idem     string
-	free     bool
-	checks   bool // its author can find out whether it happened
-	inner    bool // it runs inside another effect
-	since    int  // length of the history when it began
-	doubtful bool // an earlier attempt may have happened
-	began    time.Time
-	loose    loose
+	p             *Pass
+	key           string
+	idem          string
+	free          bool
+	checks        bool // its author can find out whether it happened
+	inner         bool // it runs inside another effect
+	since         int  // length of the history when it began
+	doubtful      bool // an earlier attempt may have happened
+	began         time.Time
+	effectContext effectContext
 }
 
 type inside struct{}
@@ -218,7 +218,7 @@ func run[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Action[T
 		return nil, err
 	}
 	defer cancel()
-	v, done, err := settle(ctx, a, o)
+	v, done, err := resolveDoubt(ctx, a, o)
 	begun = done || err != nil && a.meetsAgain()
 	if err == nil && !done {
 		if err = a.note(ctx); err == nil {
@@ -259,9 +259,8 @@ func perform[T any](ctx context.Context, a *attempt, o *EffectOptions[T], f Acti
 	return v, NotDone(err)
 }
 
-// settle finds out about an earlier attempt whose outcome nobody knows, or one that nobody
-// remembers.
-func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
+// resolveDoubt finds out about an earlier attempt whose outcome is unknown, or that left no trace.
+func resolveDoubt[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, happened bool, err error) {
 	if !a.doubtful && !o.CheckFirst || a.doubtful && o.Again && o.Check == nil {
 		return v, false, nil
 	}
@@ -274,7 +273,7 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 		unknown := &Error{Reason: OutcomeUnknown, Detail: unknownEnd, Unknown: []string{shown(a.key)}}
 		err = unknown
 		a.p.locked(func(l *ledger) {
-			if !l.st.done.inDoubt(a.key) { // an attempt that nobody remembers
+			if !l.st.done.inDoubt(a.key) { // an attempt that left no trace
 				if l.doubts {
 					unknown.Detail = forgetful
 				}
@@ -294,11 +293,11 @@ func settle[T any](ctx context.Context, a *attempt, o *EffectOptions[T]) (v T, h
 	return v, happened, nil
 }
 
-// meetsAgain reports whether the code goes on from a doubt that cannot be settled, and meets it again
-// in each later round: with a Keeper the doubt ends its round.
+// meetsAgain reports whether the code survives a doubt that can't be settled, and meets it again in
+// each later round. With a Keeper the doubt ends its round.
 func (a *attempt) meetsAgain() bool { return a.p.replays && a.p.at.Load().notes == nil }
 
-// note writes down that the effect is about to begin, where somebody keeps the round.
+// note writes down that the effect is about to begin, if a Keeper has the round.
 func (a *attempt) note(ctx context.Context) error {
 	l := a.p.at.Load()
 	if err := l.noteBegun(ctx, entry{kind: listen.Tried, key: a.key, doubt: true, free: a.free, checks: a.checks}); err != nil {
@@ -365,17 +364,17 @@ func (a *attempt) end(ran bool, ending entry, about listen.Entry) {
 	}
 }
 
-// loose is a context without its end, whose effects know which pass they are inside of.
-type loose struct {
+// effectContext is a context without its end, whose effects know which pass they are inside of.
+type effectContext struct {
 	values context.Context
 	life   context.Context // of all effects of the runtime
 	p      *Pass
 }
 
-func (l *loose) Deadline() (end time.Time, ok bool) { return end, false }
-func (l *loose) Done() <-chan struct{}              { return l.life.Done() }
-func (l *loose) Err() error                         { return l.life.Err() }
-func (l *loose) Value(key any) any {
+func (l *effectContext) Deadline() (end time.Time, ok bool) { return end, false }
+func (l *effectContext) Done() <-chan struct{}              { return l.life.Done() }
+func (l *effectContext) Err() error                         { return l.life.Err() }
+func (l *effectContext) Value(key any) any {
 	if key == (inside{}) {
 		return l.p
 	}
@@ -385,7 +384,7 @@ func (l *loose) Value(key any) any {
 	return l.values.Value(key)
 }
 
-// shield makes the context of an effect: nothing is cut in the middle because somebody stopped
+// shield makes the context of an effect: no effect is cut in the middle because its client stopped
 // waiting. It has the values of the author's context, and of its cancellation only what the
 // author added. It ends with the effect's own time, and when Close gives up on effects. An
 // effect inside another lives in the context of that one. The error is that of a round which
@@ -419,8 +418,8 @@ func (a *attempt) shield(ctx context.Context, within time.Duration) (context.Con
 			}
 		}
 	})
-	a.loose = loose{ctx, l.target.rt.effects, a.p}
-	bounded, end := context.WithDeadline(&a.loose, until)
+	a.effectContext = effectContext{ctx, l.target.rt.effects, a.p}
+	bounded, end := context.WithDeadline(&a.effectContext, until)
 	if ctx == life { // all that could end it is what it is shielded from
 		return bounded, end, nil
 	}

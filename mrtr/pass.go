@@ -35,7 +35,7 @@ type Pass struct {
 // An Asker waits for answers, in a style whose handlers can wait.
 type Asker interface {
 	Await(questions []AnyQuestion) error
-	// Again asks anew for an answer that the handler can't read. It is false where nobody can
+	// Again asks anew for an answer that the handler can't read. It is false if the handler can't
 	// wait.
 	Again(q AnyQuestion) bool
 	// MayRun says why a new effect must not run now, after so many answers.
@@ -72,7 +72,7 @@ func (p *Pass) Round() listen.Round { return p.at.Load().describe() }
 // Call is the author's view of the pass.
 func (p *Pass) Call() *Call { return &p.call }
 
-// Held is the Pass of a handler on a goroutine of its own. It has this round until Attach.
+// Held is the Pass of a handler on a separate goroutine. It has this round until Attach.
 func (p *Pass) Held(a Asker, replays bool) *Pass {
 	return (&Pass{asker: a, replays: replays}).begin(p.at.Load())
 }
@@ -91,8 +91,8 @@ func (p *Pass) current() *Pass {
 	return p
 }
 
-// mean notes the question that a key stands for in this pass. The caller holds the lock.
-func (p *Pass) mean(q *question.Spec) error {
+// asks notes the question that a key stands for in this pass. The caller holds the lock.
+func (p *Pass) asks(q *question.Spec) error {
 	for _, other := range p.read {
 		if other.Key == q.Key {
 			if !other.SameText(q) && !q.AnyWords {
@@ -109,7 +109,7 @@ func (p *Pass) mean(q *question.Spec) error {
 func (p *Pass) answer(q *question.Spec) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
 		e := l.st.done.answer(q.Key)
-		if p.mean(q) == nil && e != nil && e.answers(q) {
+		if p.asks(q) == nil && e != nil && e.answers(q) {
 			value, ok = e.value, true
 		}
 	})
@@ -145,27 +145,19 @@ func (p *Pass) Answers() (all []Given) {
 	return all
 }
 
-// Answered reports whether q has its answer. It counts as asking q, as [Pass.Mean] does.
+// Answered reports whether q has its answer. It counts as asking q, as [Pass.Asks] does.
 func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	s := q.asking()
 	if s == nil {
 		return q.Err() == nil
 	}
-	p.locked(func(l *ledger) {
-		e := l.st.done.answer(s.Key)
-		ok = p.mean(s) == nil && e != nil && e.answers(s)
-	})
+	_, ok = p.answer(s)
 	return ok
 }
 
-// GivenAs is the answer under a key, whatever words it was given to.
-func GivenAs[T any](p *Pass, key string) (v T, ok bool) {
-	var value json.RawMessage
-	p.locked(func(l *ledger) {
-		if e := l.st.done.answer(key); e != nil {
-			value, ok = e.value, true
-		}
-	})
+// AnswerAs is the answer under a key, whatever words it was given to.
+func AnswerAs[T any](p *Pass, key string) (v T, ok bool) {
+	value, ok := p.value(func(h history) *entry { return h.answer(key) })
 	if !ok {
 		return v, false
 	}
@@ -211,7 +203,7 @@ func (p *Pass) Running() (key string) {
 	return key
 }
 
-// inDoubt reports whether an effect was begun and nobody knows how it ended.
+// inDoubt reports whether an effect was begun and its end is unknown.
 func (p *Pass) inDoubt(key string) (yes bool) {
 	p.locked(func(l *ledger) { yes = l.inDoubt(key) })
 	return yes
@@ -231,16 +223,13 @@ func (p *Pass) Unnote(key string) {
 
 // Noted is the value that Note remembered.
 func (p *Pass) Noted(key string) (value json.RawMessage, ok bool) {
-	p.locked(func(l *ledger) {
-		if e := l.st.done.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key }); e != nil {
-			value, ok = e.value, true
-		}
+	return p.value(func(h history) *entry {
+		return h.find(func(e *entry) bool { return e.kind == listen.Noted && e.key == key })
 	})
-	return value, ok
 }
 
-// Filed are the keys of all answers, effects and notes.
-func (p *Pass) Filed() (keys []string) {
+// Keys are the keys of all answers, effects and notes.
+func (p *Pass) Keys() (keys []string) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
 			keys = append(keys, l.st.done[i].key)
@@ -251,16 +240,21 @@ func (p *Pass) Filed() (keys []string) {
 
 // Happened is the value of an effect that happened.
 func (p *Pass) Happened(key string) (value json.RawMessage, ok bool) {
+	return p.value(func(h history) *entry { return h.effect(key) })
+}
+
+// value is that of an entry of the history.
+func (p *Pass) value(find func(h history) *entry) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
-		if e := l.st.done.effect(key); e != nil {
+		if e := find(l.st.done); e != nil {
 			value, ok = e.value, true
 		}
 	})
 	return value, ok
 }
 
-// Last makes the result of the call, unless nobody knows whether that ran before.
-func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
+// FinishOnce runs f, which makes the result of the call, unless f may have run before.
+func (p *Pass) FinishOnce(ctx context.Context, key string, f func() error) error {
 	l := p.at.Load()
 	last := entry{kind: listen.Tried, key: key, doubt: true}
 	if p.inDoubt(key) {
@@ -279,8 +273,8 @@ func (p *Pass) Last(ctx context.Context, key string, f func() error) error {
 	return err
 }
 
-// Lost says how a type of today fails to hold the value of an effect, "" if it holds it.
-func (p *Pass) Lost(key string, today any) (how string) {
+// Mismatch says how a type of today fails to hold the value of an effect, "" if it holds it.
+func (p *Pass) Mismatch(key string, today any) (how string) {
 	p.locked(func(l *ledger) {
 		if e := l.st.done.effect(key); e != nil {
 			how = l.st.lost(l.target.version, e.value, today)
@@ -296,7 +290,7 @@ func (p *Pass) Diverge(format string, args ...any) error {
 
 // Enter tells the listener that a function of the author's is about to be called.
 func (p *Pass) Enter(function string) {
-	if p.at.Load().target.rt.listener != nil {
+	if p.at.Load().target.rt.opts.Listener != nil {
 		p.locked(func(l *ledger) { l.hear(listen.Entry{Kind: listen.Entered, Key: function}) })
 	}
 }
@@ -304,8 +298,8 @@ func (p *Pass) Enter(function string) {
 // Tell tells the listener of something else, also between rounds.
 func (p *Pass) Tell(e listen.Entry) { p.locked(func(l *ledger) { l.hear(e) }) }
 
-// Local is a place for the style's own during one round.
-func (p *Pass) Local() *any { return &p.at.Load().local }
+// Scratch is a place for the style's own during one round.
+func (p *Pass) Scratch() *any { return &p.at.Load().local }
 
 // Service is the style's own for all calls of a runtime. The first call makes it.
 func (p *Pass) Service(key any, make func(rt *Runtime) keep.Service) keep.Service {
@@ -322,14 +316,14 @@ func (p *Pass) Frame() (token string) {
 // Hold has park called when the round is about to ask. The state carries its token.
 func (p *Pass) Hold(park func() (token string, err error)) { p.at.Load().park = park }
 
-// IsWatched reports whether somebody looks after the call when its states have expired.
+// IsWatched reports whether a sweeper looks after the call when its states have expired.
 func (p *Pass) IsWatched() (yes bool) {
 	p.locked(func(l *ledger) { yes = l.watched })
 	return yes
 }
 
-// Weight estimates the memory of the history.
-func (p *Pass) Weight() (bytes int) {
+// HistoryBytes estimates the memory of the history.
+func (p *Pass) HistoryBytes() (bytes int) {
 	p.locked(func(l *ledger) { bytes = l.st.weight() })
 	return bytes
 }
@@ -350,15 +344,15 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Mean notes that the pass asks q: a key stands for one question in each run.
-func (p *Pass) Mean(q AnyQuestion) (err error) {
+// Asks notes that the pass asks q: a key stands for one question in each run.
+func (p *Pass) Asks(q AnyQuestion) (err error) {
 	if s := q.asking(); s != nil {
-		p.locked(func(*ledger) { err = p.mean(s) })
+		p.locked(func(*ledger) { err = p.asks(s) })
 	}
 	return err
 }
 
-// Ended is how a handler on a goroutine of its own ended: with its error, a panic, or Goexit.
+// Ended is how a handler on a separate goroutine ended: with its error, a panic, or Goexit.
 func (p *Pass) Ended(returned bool, panicked any, err error) error {
 	return ended(returned, panicked, err)
 }

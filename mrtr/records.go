@@ -24,7 +24,7 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 			all.turns = append(all.turns, []string{digest.FirstName(owner, principal, intent)}, []string{digest.FirstName(owner, principal, call)})
 		}
 		var turns []string
-		for turn := range 2*rt.limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
+		for turn := range 2*rt.opts.Limits.MaxRounds + 4 { // a call that was split off begins at a turn of another's
 			turns = append(turns, digest.TurnName(owner, principal, call, turn))
 		}
 		all.turns = append(all.turns, turns)
@@ -33,7 +33,7 @@ func (rt *Runtime) leavings(principal, call string) (all leavings) {
 		}
 		return true
 	})
-	if name, ok := digest.VisitsOf(rt.audience, principal, digest.VisitID(call, "")); ok {
+	if name, ok := digest.VisitsOf(rt.opts.Audience, principal, digest.VisitID(call, "")); ok {
 		all.visits = append(all.visits, name)
 	}
 	return all
@@ -82,7 +82,7 @@ func (rt *Runtime) Erase(ctx context.Context, principal, call string) (erased in
 	return erased, err
 }
 
-// noNotes is for a round that nobody keeps.
+// noNotes is for a round without a Keeper.
 type noNotes struct{}
 
 func (noNotes) Left() []byte                { return nil }

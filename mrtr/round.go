@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 )
@@ -25,15 +26,13 @@ type round struct {
 	begins    bool    // the call begins with this request
 	taskPrint string  // of the arguments of a call whose client has a key for its task
 	intent    *intent // of a first request, where others may mean the same
-	known     *known  // of a branch that became a call of its own
+	known     *known  // of a branch that became a separate call
 	keeps     bool    // the Keeper has the round
-	ends      error   // by which its request ends the call
-	over      error   // by which its answers, or its request, end the call before the handler is entered
+	ends      error   // why its request ends the call, nil if it doesn't
+	over      error   // why the call ends before the handler is entered, nil if it doesn't
 	first     Pass
 	rejected  *rejection // of a request that was refused
 }
-
-func (r *round) begin(t *target, ex exchange, h enterer) { r.target, r.ex, r.handler = t, ex, h }
 
 // A rejection is why a request was refused. Its client is not told.
 type rejection struct {
@@ -44,12 +43,10 @@ type rejection struct {
 
 // newRound is a round that enters no handler.
 func newRound(t *target, ex exchange) *round {
-	r := &round{}
-	r.begin(t, ex, nil)
-	return r
+	return &round{ledger: ledger{target: t, ex: ex}}
 }
 
-// beside is another round of the same request, to open a state in that is not the one it goes on with.
+// beside is another round of the same request, for opening another state than its own.
 func (r *round) beside() *round {
 	of := newRound(r.target, r.ex)
 	of.principal, of.life = r.principal, r.life
@@ -63,9 +60,10 @@ func (r *round) serve(ctx context.Context) (o keep.Outcome) {
 		r.endedOrRefused(ctx, o)
 		return o
 	}
-	start, err := r.offerTask(ctx)
-	if start || err != nil {
-		return r.start(err)
+	if r.target.task != (rendezvous.TaskPolicy{}) {
+		if start, err := r.offerTask(ctx); start || err != nil {
+			return r.start(err)
+		}
 	}
 	ctx = r.began(ctx)
 	r.life = ctx
@@ -117,8 +115,8 @@ func (r *round) judgeAll(ctx context.Context) bool {
 	return settled || r.over != nil
 }
 
-// judgeAgain judges the answers as of when the turn was claimed first, since that decides which
-// of them came in time.
+// judgeAgain judges the answers by the time at which the turn was first claimed, which decides
+// which of them came in time.
 func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 	if since.IsZero() || since.Equal(r.asOf) {
 		return
@@ -132,7 +130,7 @@ func (r *round) judgeAgain(ctx context.Context, since time.Time) {
 	}
 }
 
-// judgeFrom judges the answers from the state with which they came.
+// judgeFrom judges the answers anew, from the state that came with them.
 func (r *round) judgeFrom(ctx context.Context, st state) {
 	r.locked(func() { r.st, r.fresh = st, nil })
 	r.st.round++
@@ -169,7 +167,7 @@ func (r *round) keep(ctx context.Context) keep.Outcome {
 			r.ends = endOf(ctx)
 			r.over, ctx = r.ends, context.WithoutCancel(ctx)
 		default:
-			if r.entered { // its questions go to nobody
+			if r.entered { // its questions reach no client
 				r.leave(false)
 			}
 			return keep.Outcome{Err: r.rejectKept(ctx, err)}
@@ -199,8 +197,8 @@ func (r *round) runKept(ctx context.Context, n keep.Notes) keep.Outcome {
 	return o
 }
 
-// again takes back a first run that has done nothing, for another one that goes on with what an
-// equal request has done.
+// again takes back a first run that has done nothing, so that another can resume the run of an
+// equal request.
 func (r *round) again() {
 	r.leave(false)
 	r.locked(func() {
@@ -270,7 +268,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	switch given := r.isGiven(); {
 	case given == nil:
 		err = safeError(err)
-	case ReasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // whoever comes next finds out no more
+	case ReasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // the next request finds out no more
 		err = given
 	default:
 		r.leave(false)
@@ -290,7 +288,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	free := r.frees(ctx, err)
 	r.leave(false)
 	if !free {
-		if failed := r.undo(ctx, r.target.undos, err); failed != nil { // whoever comes next goes on with it
+		if failed := r.undo(ctx, r.target.undos, err); failed != nil { // the next request resumes the undoing
 			return keep.Outcome{Err: r.outcome().report(failed), Free: true, Left: r.Left()}
 		}
 	}
@@ -324,7 +322,7 @@ func (r *round) leave(elsewhere bool) {
 }
 
 // cutOff says why the Keeper has ended a round before its time, "" if it has not, or if the handler
-// has come to an end of its own.
+// ended by itself.
 func (r *round) cutOff(ctx context.Context, err error) (why string) {
 	cause := (*keep.CutOff)(nil)
 	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
@@ -336,15 +334,15 @@ func (r *round) cutOff(ctx context.Context, err error) (why string) {
 	return cause.Why
 }
 
-// frees reports whether an error is no outcome of the round: whoever sends the same request
-// next goes on where this one ended.
+// frees reports whether an error is no outcome of the round: the next request of its kind resumes
+// where this one ended.
 func (r *round) frees(ctx context.Context, err error) bool {
 	switch {
 	case r.st.isKept() && !r.keeps && !r.begins:
 		return true // the request ends, and its turn was not taken
 	case !r.keeps, r.intent != nil && r.intent.alone, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
-	case isProtocolError(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
+	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
 		return true
 	}
 	var e *Error
@@ -354,7 +352,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 			return false
 		case FrameGone:
 			return r.target.replays
-		case Diverged: // its effects stand on other answers, and nobody can go on with them
+		case Diverged: // its effects stand on other answers, and no request can resume it
 			return !r.outcome().hasEffects()
 		}
 		return true
@@ -364,7 +362,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 	return errors.As(err, &misused) && misused != errExited || errors.As(err, &retry) && retry.ToolErrorRetryable()
 }
 
-// runsAgain reports whether the handler may run again that was cut off: a first round is, where its
+// runsAgain reports whether an interrupted handler may run again. In a first round it may if its
 // request can be repeated.
 func (r *round) runsAgain() bool {
 	if r.intent != nil {
@@ -373,9 +371,9 @@ func (r *round) runsAgain() bool {
 	return r.target.again || r.target.cancel
 }
 
-// cutShort is the outcome of a run that is ended before its time, or whose handler did not end with
-// its context. One that wrote down what it does is free for the next request. Of any other nobody
-// knows all that it has done, and it must not run again.
+// cutShort is the outcome of an interrupted run, or of one whose handler outlived its context. If the
+// run noted its effects, the next request resumes it. If not, they are unknown, and the handler must
+// not run again.
 func (r *round) cutShort(why string) keep.Outcome {
 	if r.runsAgain() {
 		return keep.Outcome{Err: callerror.NotBegun("Stopped: "+why+sendAgain, "cut_off"), Free: true, Left: r.Left()}
@@ -385,14 +383,10 @@ func (r *round) cutShort(why string) keep.Outcome {
 
 // began tells the listener that a round has begun, and returns the context of the round.
 func (r *round) began(ctx context.Context) context.Context {
-	if r.target.rt.listener == nil {
+	listener := r.target.rt.opts.Listener
+	if listener == nil {
 		return ctx
 	}
-	return r.tellBegan(ctx)
-}
-
-func (r *round) tellBegan(ctx context.Context) context.Context {
-	listener := r.target.rt.listener
 	r.life = ctx
 	at, own := r.describe(), ctx
 	_ = guard(func() error {
@@ -409,13 +403,13 @@ func (r *round) tellBegan(ctx context.Context) context.Context {
 
 // endedWith tells the listener how a round ended, after what it has heard of it.
 func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
-	if r.target.rt.listener == nil {
+	if r.target.rt.opts.Listener == nil {
 		return
 	}
 	r.locked(func() {})
 	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
 	for i := range r.sent.asks {
-		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Settled() {
+		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Answered() {
 			e.Asks = append(e.Asks, p.Key)
 		}
 	}
@@ -424,7 +418,7 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 
 // refusedWith tells the listener of a request that was refused.
 func (r *round) refusedWith(ctx context.Context, err error) {
-	if r.target.rt.listener == nil {
+	if r.target.rt.opts.Listener == nil {
 		return
 	}
 	if r.rejected.part != listen.RefusedRound { // which may run on
@@ -442,6 +436,6 @@ func (r *round) endedOrRefused(ctx context.Context, o keep.Outcome) {
 }
 
 func (r *round) tellEnded(ctx context.Context, e listen.End) {
-	at, listener := r.describe(), r.target.rt.listener
+	at, listener := r.describe(), r.target.rt.opts.Listener
 	_ = guard(func() error { listener.Ended(ctx, at, e); return nil })
 }

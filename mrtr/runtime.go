@@ -53,8 +53,7 @@ type Options struct {
 	Listener listen.Listener
 }
 
-// check refuses a limit that can never be reached, because another one holds before it: whoever
-// set it believes that it holds.
+// check refuses a limit that can never be reached, because another one holds before it.
 func (o *Options) check() error {
 	if b := o.Bridge; b != nil {
 		switch most := cmp.Or(o.MaxRounds, followedAsks); {
@@ -83,19 +82,12 @@ func tokenFor(size int) int {
 // Runtime serves the calls of one server. A state proves that it was made for this request and
 // principal, within its lifetime; not that it was never used before, which takes Options.Durable.
 type Runtime struct {
-	opts      Options
-	limits    Limits
-	state     statecodec.Options
-	codec     sealer
-	intents   *statecodec.Codec
-	audience  string
-	legacy    LegacyPolicy
-	unaskable UnaskablePolicy
-	same      SamePolicy
-	bridge    *sse.BridgeOptions
-	keeper    keep.Keeper
-	listener  listen.Listener
-	skew      time.Duration // between the clocks of those who read the states
+	opts    Options
+	state   statecodec.Options
+	codec   sealer
+	intents *statecodec.Codec
+	keeper  keep.Keeper
+	skew    time.Duration // between the clocks of those who read the states
 
 	effects     context.Context // of all effects; ends when Close gives up on them
 	stopEffects context.CancelFunc
@@ -134,10 +126,8 @@ func New(opts *Options) (*Runtime, error) {
 	); err != nil {
 		return nil, err
 	}
-	rt := &Runtime{
-		opts: o, limits: o.Limits, audience: o.Audience, legacy: o.Legacy, unaskable: o.Unaskable, same: o.Same,
-		bridge: o.bridge(), listener: o.Listener,
-	}
+	o.Bridge = o.bridge()
+	rt := &Runtime{opts: o}
 	if o.State != nil {
 		rt.state = *o.State
 	}
@@ -180,7 +170,12 @@ var errNoUser = misuse("the request's token names no user")
 // Sender identifies the sender of a request, as Options.Principal does.
 func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) {
 	if rt.opts.Principal != nil {
-		return rt.principal(ctx, req)
+		who := ""
+		err := guard(func() (err error) {
+			who, err = rt.opts.Principal(ctx, req)
+			return err
+		})
+		return who, safeError(err)
 	}
 	info := auth.TokenInfoFromContext(ctx)
 	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
@@ -195,28 +190,17 @@ func (rt *Runtime) Sender(ctx context.Context, req mcp.Request) (string, error) 
 	return info.UserID, nil
 }
 
-func (rt *Runtime) principal(ctx context.Context, req mcp.Request) (who string, err error) {
-	err = guard(func() (err error) {
-		who, err = rt.opts.Principal(ctx, req)
-		return err
-	})
-	return who, safeError(err)
-}
-
 // Audience is that of [Options].
-func (rt *Runtime) Audience() string { return rt.audience }
+func (rt *Runtime) Audience() string { return rt.opts.Audience }
 
 // Limits are those of [Options], with the defaults.
-func (rt *Runtime) Limits() Limits { return rt.limits }
+func (rt *Runtime) Limits() Limits { return rt.opts.Limits }
 
 // IsEphemeral reports whether its states open in this process alone.
 func (rt *Runtime) IsEphemeral() bool { return rt.state.Ephemeral }
 
-// clockSkew is how far the clocks of its instances may differ.
-func (rt *Runtime) clockSkew() time.Duration { return cmp.Or(rt.state.Skew, statecodec.DefaultSkew) }
-
 // Listener is that of [Options], or nil.
-func (rt *Runtime) Listener() listen.Listener { return rt.listener }
+func (rt *Runtime) Listener() listen.Listener { return rt.opts.Listener }
 
 // Keeper is the one that Options.Durable made, or nil.
 func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
@@ -235,10 +219,10 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	if err != nil {
 		return nil, err
 	}
-	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.audience}, nil
+	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.opts.Audience}, nil
 }
 
-// sealFor gives a handler the codec of its own StateTTL.
+// sealFor gives a handler a codec for its StateTTL.
 func (rt *Runtime) sealFor(t *target) {
 	codec, sealed := rt.codec.(*statecodec.Codec)
 	if !sealed { // a test leaves states open
@@ -260,7 +244,7 @@ func (rt *Runtime) sealFor(t *target) {
 // lastUse is when no instance takes a state any more that ends at until by the clock of the one
 // that sealed it.
 func (rt *Runtime) lastUse(until time.Time) time.Time {
-	return until.Add(2*rt.clockSkew() + time.Minute)
+	return until.Add(2*rt.skew + time.Minute)
 }
 
 // Drain ends the runtime without ending the calls that wait in it, as far as ctx allows: it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,13 +43,16 @@ func (r *round) open(ctx context.Context) (err error) {
 		if err := r.beginKept(ctx); err != nil {
 			return err
 		}
-		return r.mean(ctx)
+		if !r.st.isKept() {
+			return nil
+		}
+		return r.resolveIntent(ctx)
 	}
 	return r.takeUp()
 }
 
 // beginKept makes a call that begins one whose rounds are kept. Those of a legacy client are
-// not: its one request asks, and nobody else has the state.
+// not: its one request asks, and the state stays with it.
 func (r *round) beginKept(ctx context.Context) (err error) {
 	rt := r.target.rt
 	if rt.keeper == nil || r.target.unstored || r.ex.client.Era == era.Legacy {
@@ -146,10 +150,12 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 	if r.st.asked++; r.st.asked > r.maxAsks() {
 		return fail(tooManyRounds(r.maxAsks()))
 	}
-	was, seal := r.st.line, r.sealAsIs // its questions are those of whoever asked them
+	was, seal := r.st.line, r.sealAsIs // its questions are those of the handler that asked them
 	if ran {
 		seal = r.seal
-		r.nextTurn()
+		if r.st.isKept() {
+			r.nextTurn()
+		}
 		r.st.frame = ""
 		if r.park != nil {
 			if r.st.frame, err = r.park(); err != nil {
@@ -161,18 +167,12 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	asks := r.asks()
+	r.mu.Lock() // a held handler may be let go of at once, and its round with it
+	asks := r.st.pending
+	r.mu.Unlock()
 	question.Keep(asks)
 	r.send(token, asks)
 	return keep.Outcome{Token: token, Extend: r.extend(was)}, nil
-}
-
-// asks are the questions that go out. A held handler may be let go of at once, and its round
-// with it.
-func (r *round) asks() []question.Pending {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.st.pending
 }
 
 // states are the sealer of this round's states, and how long those open.
@@ -201,7 +201,7 @@ func (r *round) sealAsIs() (string, error) {
 	r.mu.Lock() // a held handler may be let go of at once, and ends its effects
 	p.B = r.st.appendTo(p.B)
 	r.mu.Unlock()
-	if limit := r.target.rt.limits.MaxStateBytes; len(p.B) > limit {
+	if limit := r.target.rt.opts.Limits.MaxStateBytes; len(p.B) > limit {
 		return "", limitExceeded(limit, "bytes of state")
 	}
 	codec, _ := r.states()
@@ -258,7 +258,7 @@ func (r *round) send(token string, asks []question.Pending) {
 // its method is tools/call if empty. The content has answers and values of effects.
 func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMessage, error) {
 	request.Method = cmp.Or(request.Method, toolsCall)
-	request.Audience = audience.Of(rt.audience, request.Audience)
+	request.Audience = audience.Of(rt.opts.Audience, request.Audience)
 	payload, err := rt.codec.Open(request, state)
 	if err != nil {
 		return nil, err
@@ -271,8 +271,8 @@ func (rt *Runtime) Inspect(state string, request statecodec.Binding) (json.RawMe
 
 // maxAsks bounds the rounds of this call that ask.
 func (r *round) maxAsks() int {
-	limit := r.target.rt.limits.MaxRounds
-	if r.ex.client.Era != era.Modern || isTask(r.life) { // nobody follows its rounds but this server
+	limit := r.target.rt.opts.Limits.MaxRounds
+	if r.ex.client.Era != era.Modern || isTask(r.life) { // this server alone follows its rounds
 		return limit
 	}
 	return min(limit, followedAsks)
@@ -284,12 +284,8 @@ func tooManyRounds(limit int) error {
 
 // endedByAnswers reports whether a call was ended by the answers of its user.
 func endedByAnswers(err error) bool {
-	switch e, _ := err.(*Error); {
-	case e == nil:
-		return false
-	default:
-		return e.Reason == Declined || e.Reason == Cancelled || e.Reason == Unanswered || e.Reason == Diverged
-	}
+	e, ok := err.(*Error)
+	return ok && slices.Contains([]Reason{Declined, Cancelled, Unanswered, Diverged}, e.Reason)
 }
 
 // misregistered refuses a request for a name that two handlers are registered under.

@@ -26,7 +26,7 @@ type state struct {
 	done    history
 	pending []question.Pending
 	mark    string // the Keeper's, "" for a call that is not kept
-	turn    int    // which the next round that enters the handler, or ends the call, takes
+	turn    int    // the number of the next one, which enters the handler or ends the call
 	until   int64  // in Unix milliseconds, the end of every state that asks for the turn
 
 	line *lineage // of a call that others may join, nil for any other

@@ -105,9 +105,9 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	}
 	needs, err := needsOf(s, o.Needs)
 	if err = cmp.Or(err,
-		inherit(&o.Legacy, rt.legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
-		inherit(&o.Unaskable, rt.unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
-		inherit(&o.Same, rt.same, SameWaiting, "HandlerOptions.Same"),
+		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
+		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
+		inherit(&o.Same, rt.opts.Same, SameWaiting, "HandlerOptions.Same"),
 		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
 		checkUndos(s.Undos), o.Task.check(),
 	); err != nil {
@@ -143,13 +143,18 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
 	}
-	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.audience, o.Audience), o.Audience != ""
+	t.Name, t.Audience, t.OwnAudience = o.Name, audience.Of(rt.opts.Audience, o.Audience), o.Audience != ""
 	if t.Name != "" {
 		rt.registrations.Add(t)
 	}
 	rt.audiences.Store(t.Audience, nil)
 	if rt.keeper != nil && len(t.undos) > 0 {
-		rt.looks.Do(func() { rt.watches.Store(rt.keeper.Overdue(rt.endOverdue)) })
+		rt.looks.Do(func() {
+			end := func(ctx context.Context, outcome []byte) bool {
+				return rt.endAbandoned(ctx, outcome, "no answer came in time")
+			}
+			rt.watches.Store(rt.keeper.Overdue(end))
+		})
 	}
 	return t
 }
@@ -189,11 +194,11 @@ func (t *target) difference(p *Pass) error {
 	return p.Diverge("it was written as %s, and is written as %s now", began, own)
 }
 
-// noted reports whether the effects of a run are written down from the start: because it may be
-// gone on with, or its effects undone.
+// noted reports whether the effects of a run are written down from the start, so that the run can be
+// resumed, or its effects undone.
 func (t *target) noted() bool { return t.again || len(t.undos) > 0 }
 
-// goesOn reports whether a run that was cut off, and left these effects, is gone on with.
+// goesOn reports whether an interrupted run that left these effects is resumed.
 func (t *target) goesOn(left history) bool {
 	return t.again || !(t.holds && !t.replays) && left.canBeChecked()
 }
@@ -293,7 +298,7 @@ type Style[In, Out any] struct {
 	Continues func(print string) bool
 	Differs   func(p *Pass, print string) error
 	// The handler Replays: it goes on from the history alone. It Holds: it may be held between
-	// rounds. Again: a run that was cut off can be gone on with.
+	// rounds. Again: an interrupted run can be resumed.
 	Replays, Holds, Again bool
 	Asks                  []AnyQuestion // in every call
 	Undos                 []Undoing     // see OnStop

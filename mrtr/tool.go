@@ -35,7 +35,7 @@ func Add[In, Out any](s *mcp.Server, r *Runtime, t *mcp.Tool, h Style[In, Out], 
 	}
 	own.Name = t.Name
 	if raw, ok := any(h).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
-		AddRawTool(s, t, RawTool(r, raw, &own))
+		rendezvous.AddTool(s, t, RawTool(r, raw, &own))
 		return
 	}
 	AddTool(s, t, Tool(r, h, &own))
@@ -74,10 +74,8 @@ func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *Hand
 			return res, nil
 		case asks.requests != nil:
 			return &mcp.CallToolResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.Out == nil:
-			return &mcp.CallToolResult{}, nil
 		}
-		return snapshot.Result(done.Out), nil
+		return whole(done.Out), nil
 	}
 }
 
@@ -111,10 +109,8 @@ func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *Handler
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.Out == nil:
-			return &mcp.GetPromptResult{}, nil
 		}
-		return snapshot.Result(done.Out), nil
+		return whole(done.Out), nil
 	}
 }
 
@@ -133,25 +129,32 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 			return nil, asProtocolError(ctx, err)
 		case asks.requests != nil:
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
-		case done.Out == nil:
-			return &mcp.ReadResourceResult{}, nil
 		}
-		made := snapshot.Result(done.Out)
-		if done.asked { // it was made of somebody's answers
+		made := whole(done.Out)
+		if done.asked { // it was made of one user's answers
 			made.Cacheable = mcp.Cacheable{CacheScope: "private"}
 		}
 		return made, nil
 	}
 }
 
-// AddTool is mcp.AddTool at less than half the cost of a call, for any handler.
-func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
-	described, handler := typed.Handler(t, h)
-	AddRawTool(s, described, handler)
+// whole is a result of its own for a request whose handler made all of it, or none.
+func whole[R any, P interface {
+	*R
+	mcp.Result
+}](out P) P {
+	if out == nil {
+		return new(R)
+	}
+	return snapshot.Result(out)
 }
 
-// AddRawTool is mcp.Server.AddTool, and lets package mcphttp serve the tool past go-sdk's layers.
-func AddRawTool(s *mcp.Server, t *mcp.Tool, h mcp.ToolHandler) { rendezvous.AddTool(s, t, h) }
+// AddTool is mcp.AddTool at less than half the cost of a call, for any handler: package mcphttp serves
+// the tool past go-sdk's layers.
+func AddTool[In, Out any](s *mcp.Server, t *mcp.Tool, h mcp.ToolHandlerFor[In, Out]) {
+	described, handler := typed.Handler(t, h)
+	rendezvous.AddTool(s, described, handler)
+}
 
 // front is a registered handler: the one way from a request to a round, whichever of the three
 // methods it is for.
@@ -210,7 +213,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	f.rt.rounds.Add(1)
 	defer f.rt.rounds.Add(-1)
 	r := &roundOf[In, Out]{front: f, in: in}
-	r.begin(f.target, ex, r)
+	r.target, r.ex, r.handler = f.target, ex, r
 	o := r.serve(ctx)
 	switch {
 	case o.Err != nil:
@@ -218,7 +221,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
 		until := question.Deadlines(r.sent.asks)
-		if r.park != nil { // the handler is held, and nobody asks for the request any more
+		if r.park != nil { // the handler is held, and needs the request no more
 			r.locked(r.rest)
 		}
 		return done, asks{requests, o.Token, until}, err
@@ -268,7 +271,7 @@ func (r *round) forClient(err error) error {
 	if !errors.As(err, &misused) {
 		return err
 	}
-	if r.target.rt.listener == nil { // nobody else would know
+	if r.target.rt.opts.Listener == nil { // only the log can tell
 		slog.ErrorContext(r.life, err.Error(), "method", r.ex.method, "name", r.ex.nameInLog())
 	}
 	return report.Hide(err)

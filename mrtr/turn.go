@@ -15,8 +15,7 @@ import (
 // A turn is a round as the Keeper knows it: under a name, with the answers that it was asked with,
 // and for a time.
 
-// turn names this round for the Keeper. over is the error by which the call ends without its
-// handler.
+// turn names this round for the Keeper. over is why the call ends without its handler, or nil.
 func (r *round) turn(over error) keep.Turn {
 	if r.intent != nil {
 		return r.firstTurn()
@@ -37,7 +36,7 @@ func (r *round) turn(over error) keep.Turn {
 // expires is when the record of this turn may be forgotten.
 func (r *round) expires() time.Time {
 	last := r.target.rt.lastUse(time.UnixMilli(r.st.until))
-	if r.canUndo() { // whoever looks after the call must find that somebody has gone on with it
+	if r.canUndo() { // the sweeper that looks after the call must find that it was resumed
 		last = r.due(time.UnixMilli(r.st.until)).Until.Add(time.Hour)
 	}
 	if keeps := time.UnixMilli(r.st.lineage().keeps); keeps.After(last) {
@@ -78,9 +77,6 @@ func (r *round) fingerprint(over error) string {
 
 // nextTurn begins another turn of a call that is kept.
 func (r *round) nextTurn() {
-	if !r.st.isKept() {
-		return
-	}
 	if r.st.until != 0 {
 		r.st.turn++
 	}
@@ -92,7 +88,7 @@ func (r *round) nextTurn() {
 	r.keepLonger()
 }
 
-// firstTurn names the turn with which the call begins.
+// firstTurn names the turn that begins the call.
 func (r *round) firstTurn() keep.Turn {
 	t := r.target
 	_, ttl := r.states()
@@ -114,8 +110,8 @@ func (r *round) firstTurn() keep.Turn {
 	return turn
 }
 
-// first is a handler in the first round of a call. Whoever repeats the request enters it from its
-// top, so a run that was cut off can be gone on with in every style.
+// first is a handler in the first round of a call. A repeat of the request enters it from its top,
+// so an interrupted run can be resumed in every style.
 type first struct{ *target }
 
 func (first) Goes([]byte) bool { return true }
@@ -190,15 +186,15 @@ func (r *round) extend(was *lineage) *keep.Extend {
 }
 
 const (
-	// settled is added to the end of the states, after which every instance refuses them.
-	settled = 5 * time.Second
+	// expiryMargin is added to the end of the states, after which every instance refuses them.
+	expiryMargin = 5 * time.Second
 	// lookedAfter is how long the instances may all be down.
 	lookedAfter = 24 * time.Hour
 )
 
-// due is when nobody can go on any more with a call whose states end at a time.
+// due is when a call can't be resumed any more whose states end at a time.
 func (r *round) due(until time.Time) keep.Due {
-	at := until.Add(2*r.target.rt.skew + settled)
+	at := until.Add(2*r.target.rt.skew + expiryMargin)
 	return keep.Due{At: at, Until: at.Add(lookedAfter)}
 }
 

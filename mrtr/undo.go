@@ -18,11 +18,11 @@ import (
 	"github.com/mrtr-go/sdk/sse/era"
 )
 
-// Undo is what there is to undo.
+// Undo describes the effect that a function undoes.
 type Undo[T any] struct {
 	Idem    string // the idempotency key that the effect itself had
 	Value   T      // what the effect returned; the zero value if InDoubt
-	InDoubt bool   // nobody knows whether the effect happened
+	InDoubt bool   // the effect may or may not have happened
 	Why     error  // what ended the call
 }
 
@@ -79,7 +79,7 @@ func checkUndos(undos []Undoing) error {
 // undo undoes the effects of a call that has stopped, the last one first. It waits for an
 // effect that still runs: one that runs on beyond its time stays in doubt. So does one that a
 // forgotten run of the turn may have undone. An error says that the Keeper could not write down that
-// an undo begins: it did not, and is left to whoever comes next.
+// an undo begins: it did not, and is left to the next request.
 func (l *ledger) undo(ctx context.Context, undos []Undoing, why error) error {
 	if len(undos) == 0 {
 		return nil
@@ -185,14 +185,14 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon undoes the effects of a call that only this held handler could have gone on with.
+// Abandon undoes the effects of a call that only this held handler could have resumed.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
-		_ = l.undo(context.Background(), l.target.undos, why) // nobody keeps it
+		_ = l.undo(context.Background(), l.target.undos, why) // no Keeper has the round
 	}
 }
 
-// A call is abandoned when its states have expired and nobody has gone on with it. If it has
+// A call is abandoned when its states have expired and it was not resumed. If it has
 // effects with a declared undo, the outcome that asked is due then, and keeps the request that
 // asked: whichever instance finds it claims the turn that the user never took, and undoes them. A turn
 // that was cut off in the first of those effects is due itself, and is claimed itself.
@@ -200,7 +200,7 @@ func (p *Pass) Abandon(why error) {
 // maxLookedAfter bounds the arguments that are kept for that.
 const maxLookedAfter = 64 << 10
 
-// isLookedAfter reports whether somebody looks after the effects of the call, if it is abandoned.
+// isLookedAfter reports whether a sweeper looks after the effects of the call, if it is abandoned.
 func (r *round) isLookedAfter() bool {
 	return len(r.target.undos) > 0 && len(r.ex.arguments) <= maxLookedAfter && r.target.rt.watches.Load()
 }
@@ -213,7 +213,7 @@ func (r *round) lookAfter(o *keep.Outcome) {
 	}
 }
 
-// request is the request of this round for whoever looks after it.
+// request is the request of this round for the sweeper that looks after it.
 func (r *round) request() json.RawMessage {
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
@@ -232,7 +232,7 @@ func (r *round) request() json.RawMessage {
 	return w.End()
 }
 
-// ofRequest is a round for a request that somebody looks after, nil where this instance cannot.
+// ofRequest is a round for a request that is looked after, nil if this instance has no handler for it.
 func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token string) *round {
 	c, format := jsontext.Open(request, "v")
 	ex := exchange{method: c.Text("method"), name: c.Text("name"), client: era.Client{Era: era.Modern}}
@@ -260,13 +260,7 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	return r
 }
 
-// endOverdue ends the call of an outcome or a turn that is due.
-func (rt *Runtime) endOverdue(ctx context.Context, outcome []byte) (done bool) {
-	return rt.endAbandoned(ctx, outcome, "no answer came in time")
-}
-
-// endAbandoned ends the call of an outcome or a turn that is looked after, unless somebody has gone
-// on with it.
+// endAbandoned ends the call of an outcome or a turn that is looked after, unless it was resumed.
 func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason string) (done bool) {
 	o, _ := jsontext.Open(outcome, "v")
 	token, request := o.Text("token"), o.Raw("call")

@@ -192,7 +192,7 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 						if style != "coroutine" && ending.last != nil {
 							require.Equal(t, entered, seen.Entries(), "%s: the handler was entered to undo", cell)
 						}
-						told := slices.Concat(seen.Of(observe.EffectUndone), seen.Of(observe.StopFailed))
+						told := slices.Concat(seen.Of(observe.EffectUndone), seen.Of(observe.EffectNotUndone))
 						require.Len(t, told, 1, cell)
 						require.Equal(t, sentence == isUndone || sentence == isUndoneAlone, told[0].Kind == observe.EffectUndone, cell)
 						require.Equal(t, "reserve", told[0].Effect, cell)
@@ -436,8 +436,8 @@ func TestUndosThatCannotBe(t *testing.T) {
 		return kit.Out{}, errors.New("no chairs")
 	})).OnStop(mrtr.UndoOf("resreve", undo)), "").Begin()
 	require.ErrorContains(t, misspelt.Err, "no chairs.")
-	require.Len(t, seen.Of(observe.StopFailed), 1)
-	require.EqualError(t, kit.Misuse(t, seen.Of(observe.StopFailed)[0].Err), `mrtr: effect "reserve" has no undo: is that of "resreve" meant for it?`)
+	require.Len(t, seen.Of(observe.EffectNotUndone), 1)
+	require.EqualError(t, kit.Misuse(t, seen.Of(observe.EffectNotUndone)[0].Err), `mrtr: effect "reserve" has no undo: is that of "resreve" meant for it?`)
 
 	// Stop with another type than the output's.
 	wrong := mrtr.Native(kit.Guarded(func(*kit.Stage, kit.In) (kit.Out, error) { return kit.Out{}, mrtr.Stop(7) }))

@@ -141,11 +141,11 @@ func (in *instruments) count(ctx context.Context, e *observe.Event) {
 // effects are the events of effects, by the outcome that the metric names. An effect whose own
 // run left it in doubt is counted as failed too, or as done.
 var effects = map[observe.Kind]string{
-	observe.EffectDone:    "done",
-	observe.EffectFailed:  "failed",
-	observe.EffectInDoubt: "in doubt",
-	observe.EffectUndone:  "undone",
-	observe.StopFailed:    "not undone",
+	observe.EffectDone:      "done",
+	observe.EffectFailed:    "failed",
+	observe.EffectInDoubt:   "in doubt",
+	observe.EffectUndone:    "undone",
+	observe.EffectNotUndone: "not undone",
 }
 
 // key is the key of a question or effect if metrics name it.

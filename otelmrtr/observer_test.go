@@ -71,7 +71,7 @@ func (p problem) ToolErrorExpected() bool { return p.expected }
 var kinds = []observe.Kind{
 	observe.RoundStarted, observe.AnswerRefused, observe.QuestionAnswered, observe.HandlerEntered, observe.EffectStarted, observe.EffectDone, observe.EffectFailed,
 	observe.EffectInDoubt, observe.QuestionsAsked, observe.CallCompleted, observe.CallStopped, observe.StateRefused, observe.PrincipalRefused, observe.RequestRefused,
-	observe.ToolHidden, observe.CallAbandoned, observe.FrameReleased, observe.EffectUndone, observe.StopFailed, observe.RoundClaimed, observe.RoundTakenOver,
+	observe.ToolHidden, observe.CallAbandoned, observe.FrameReleased, observe.EffectUndone, observe.EffectNotUndone, observe.RoundClaimed, observe.RoundTakenOver,
 	observe.RoundOrphaned, observe.RoundRepeated, observe.RoundUnknown, observe.RoundRefused, observe.RoundNotRecorded, observe.StoreAsked,
 	observe.CallJoined, observe.CallSplit, observe.KeyRefused,
 }

@@ -124,7 +124,7 @@ func (o *Observer) work(ctx context.Context, r *round, e *observe.Event) {
 
 // isDoubt reports whether somebody has to look after a call.
 func isDoubt(k observe.Kind) bool {
-	return k == observe.EffectInDoubt || k == observe.StopFailed || k == observe.RoundNotRecorded || k == observe.RoundUnknown
+	return k == observe.EffectInDoubt || k == observe.EffectNotUndone || k == observe.RoundNotRecorded || k == observe.RoundUnknown
 }
 
 // add adds an event to the span.

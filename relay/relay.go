@@ -69,7 +69,7 @@ func Tool(upstream Upstream, name string) mrtr.Style[json.RawMessage, *mcp.CallT
 			p.Enter(name)
 			params := t.request(p, name, arguments)
 			var res *mcp.CallToolResult
-			if err := p.Last(ctx, effect, func() (err error) { res, err = call(ctx, upstream, params); return err }); err != nil {
+			if err := p.FinishOnce(ctx, effect, func() (err error) { res, err = call(ctx, upstream, params); return err }); err != nil {
 				return nil, nil, err
 			}
 			if res.InputRequests == nil {
@@ -107,11 +107,11 @@ func (t *turn) request(p *mrtr.Pass, name string, arguments json.RawMessage) *mc
 	for ours, q := range t.Asked {
 		switch q.For {
 		case "elicitation":
-			params.InputResponses[q.Key], _ = mrtr.GivenAs[*mcp.ElicitResult](p, ours)
+			params.InputResponses[q.Key], _ = mrtr.AnswerAs[*mcp.ElicitResult](p, ours)
 		case "sampling":
-			params.InputResponses[q.Key], _ = mrtr.GivenAs[*mcp.CreateMessageWithToolsResult](p, ours) //lint:ignore SA1019 still legal on the wire
+			params.InputResponses[q.Key], _ = mrtr.AnswerAs[*mcp.CreateMessageWithToolsResult](p, ours) //lint:ignore SA1019 still legal on the wire
 		case "roots":
-			params.InputResponses[q.Key], _ = mrtr.GivenAs[*mcp.ListRootsResult](p, ours) //lint:ignore SA1019 still legal on the wire
+			params.InputResponses[q.Key], _ = mrtr.AnswerAs[*mcp.ListRootsResult](p, ours) //lint:ignore SA1019 still legal on the wire
 		}
 	}
 	return params
@@ -120,7 +120,7 @@ func (t *turn) request(p *mrtr.Pass, name string, arguments json.RawMessage) *mc
 // take notes what the upstream asks, and returns it as questions of ours.
 func take(p *mrtr.Pass, res *mcp.CallToolResult) (questions []mrtr.AnyQuestion, _ error) {
 	t := turn{State: res.RequestState, Asked: map[string]asked{}}
-	used := p.Filed()
+	used := p.Keys()
 	for _, theirs := range slices.Sorted(maps.Keys(res.InputRequests)) {
 		ours := free(theirs, used)
 		used = append(used, ours)

@@ -33,8 +33,9 @@ type Auth struct {
 	// Servers are the issuers from which clients get a token for it.
 	Servers []string
 	// Scopes are those that a request needs: under the name of a tool or a prompt or the URI
-	// of a resource those of that one, and under "" those of every request. A client whose
-	// token lacks one is told which, so that it asks its user for that alone.
+	// of a resource those of that one, and under "" those of every request. A task needs those
+	// of its tool whenever its client asks for it. A client whose token lacks one is told
+	// which, so that it asks its user for that alone.
 	Scopes map[string][]string
 	// UserHeader is the header in which a gateway names the user of a request that it passes
 	// on, such as "X-Forwarded-User". The token is then the gateway's own. Without Verify
@@ -201,32 +202,59 @@ func knowing(r *http.Request, info *auth.TokenInfo) *http.Request {
 	return r
 }
 
-// scoped refuses calls of what the token has no scope for. Over HTTP the response says so by
-// its status, from which clients learn to ask for the scope.
+// scoped refuses calls of what the token has no scope for.
 func (a *Auth) scoped(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		name, info := "", auth.TokenInfoFromContext(ctx)
+		var names []string
 		switch req := req.(type) {
 		case *mcp.CallToolRequest:
-			name = req.Params.Name
+			names = []string{req.Params.Name}
 		case *mcp.GetPromptRequest:
-			name = req.Params.Name
+			names = []string{req.Params.Name}
 		case *mcp.ReadResourceRequest:
-			name = req.Params.URI
+			names = []string{req.Params.URI}
 		case *mcp.SubscribeRequest:
-			name = req.Params.URI
+			names = []string{req.Params.URI}
+		case *mcp.SubscriptionsListenRequest:
+			if req.Params.Notifications != nil {
+				names = req.Params.Notifications.ResourceSubscriptions
+			}
 		}
-		if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
-			info = extra.TokenInfo
-		}
-		if info != nil && name != "" {
-			if refused := a.lacks(info, name); refused != nil {
-				return nil, &mcphttp.StatusError{
-					Err:    &jsonrpc.Error{Code: callerror.CodeStopped, Message: refused.text},
-					Status: refused.status, Header: http.Header{"WWW-Authenticate": {a.challenge(refused)}},
-				}
+		for _, name := range names {
+			if err := a.admit(ctx, req, name); err != nil {
+				return nil, err
 			}
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// admit refuses a request whose token has no scope for what is named so. Over HTTP the response
+// says so by its status, from which clients learn to ask for the scope.
+func (a *Auth) admit(ctx context.Context, req mcp.Request, name string) error {
+	info := auth.TokenInfoFromContext(ctx)
+	if extra := req.GetExtra(); extra != nil && extra.TokenInfo != nil {
+		info = extra.TokenInfo
+	}
+	if info == nil || name == "" {
+		return nil
+	}
+	refused := a.lacks(info, name)
+	if refused == nil {
+		return nil
+	}
+	return &mcphttp.StatusError{
+		Err:    &jsonrpc.Error{Code: callerror.CodeStopped, Message: refused.text},
+		Status: refused.status, Header: http.Header{"WWW-Authenticate": {a.challenge(refused)}},
+	}
+}
+
+// admitAnd admits whom the program's own rule admits too, if there is one.
+func (a *Auth) admitAnd(own func(context.Context, mcp.Request, string) error) func(context.Context, mcp.Request, string) error {
+	return func(ctx context.Context, req mcp.Request, tool string) error {
+		if err := a.admit(ctx, req, tool); err != nil || own == nil {
+			return err
+		}
+		return own(ctx, req, tool)
 	}
 }

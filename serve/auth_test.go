@@ -23,6 +23,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/serve"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
@@ -328,6 +329,39 @@ func TestScopesOverWebSocket(t *testing.T) {
 		}
 		require.NoError(t, client.Close())
 	}
+}
+
+// Whoever goes on with a call needs the scopes of its tool as well: by an answer to its task, a
+// question about it, or its end. So does whoever subscribes to a resource with a scope.
+func TestScopesOfATask(t *testing.T) {
+	a := newAirline(t, func(o *serve.Options) {
+		o.Tasks = &tasks.Options{Policy: map[string]tasks.Policy{"held": {AtOnce: true}}}
+		o.Auth.Scopes["seats://plan"] = []string{"seats"}
+	})
+	as := func(scopes ...string) *wire.Client {
+		info := &auth.TokenInfo{UserID: "ada", Scopes: scopes, Expiration: time.Now().Add(time.Hour)}
+		client, err := wire.DialHTTP(t.Context(), a.public, bearer(a.issue(info)), &wire.Options{TakesTasks: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	full, poor := as("trips", "seats"), as("trips")
+	asked, err := full.Send(t.Context(), wire.Request{Name: "held", Arguments: none{}})
+	require.NoError(t, err)
+	require.NotEmpty(t, asked.Task)
+	answers, err := window.Responses(asked.Asks)
+	require.NoError(t, err)
+	task := map[string]any{"_meta": poor.Meta(), "taskId": asked.Task, "inputResponses": answers}
+	listens := map[string]any{"_meta": poor.Meta(), "notifications": map[string]any{"resourceSubscriptions": []string{"seats://plan"}}}
+	for method, params := range map[string]any{"tasks/update": task, "tasks/get": task, "tasks/cancel": task, "subscriptions/listen": listens} {
+		denied, err := poor.Exchange(t.Context(), wire.Request{Method: method, Params: params})
+		require.NoError(t, err)
+		require.NotNil(t, denied.Error, method)
+		require.ErrorContains(t, denied.Error, `the token lacks the scope "seats"`)
+	}
+	answered, err := full.Send(t.Context(), wire.Request{Name: "held", Task: asked.Task, Responses: answers})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"text":"window"}`, string(answered.Structured))
 }
 
 // A page of a listed origin may log in: its preflight needs no token, and it can read the

@@ -62,11 +62,11 @@ type Options struct {
 
 	// Stop is how long the calls may take after that, 25 seconds if zero. A call that still
 	// runs then is cancelled, and left behind if it goes on for 10 seconds more. Have the
-	// platform give the process 12 seconds more than the two together; with Tasks, count Stop
-	// as 10 seconds at least.
+	// platform give the process 12 seconds more than the two together.
 	Stop time.Duration
 
-	tasks *tasks.Manager // that of Tasks
+	tasks  *tasks.Manager // that of Tasks
+	failed []error        // of the drain
 }
 
 // An Endpoint is a handler that can be stopped without losing a call, as those of mcphttp

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -47,7 +48,11 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 		}
 	}
 	if o.Tasks != nil {
-		m, err := tasks.Install(server, o.Tasks)
+		own := *o.Tasks
+		if o.Auth != nil {
+			own.Admit = o.Auth.admitAnd(own.Admit)
+		}
+		m, err := tasks.Install(server, &own)
 		if err != nil {
 			return err
 		}
@@ -120,26 +125,55 @@ func (o *Options) stop(web *http.Server, front *mcphttp.Handler) error {
 	time.Sleep(o.Unready)
 	ctx, cancel := context.WithTimeout(context.Background(), o.Stop)
 	defer cancel()
-	var errs []error
-	if o.tasks != nil {
-		errs = append(errs, o.tasks.Drain(ctx))
+	drained, ends := o.drain(ctx), make(chan error)
+	select {
+	case <-drained:
+	case <-ctx.Done(): // a call that came now would be cut off at once
 	}
-	if o.Runtime != nil {
-		errs = append(errs, o.Runtime.Drain(ctx))
-	}
-	ends := make(chan error)
 	for _, e := range endpoints {
 		go func() { ends <- e.Shutdown(ctx) }()
 	}
+	var errs []error
 	for range endpoints {
 		errs = append(errs, <-ends)
 	}
+	<-drained
+	errs = append(errs, o.failed...)
 	last, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	if web.Shutdown(last) != nil {
 		_ = web.Close() // clients keep these connections, and nothing runs on them
 	}
 	return errors.Join(errs...)
+}
+
+// drain ends the rounds of tasks, and then the handlers that are held: their tasks may need them.
+// Once ctx has ended it closes both side by side, which takes 10 seconds at most. The channel is
+// closed when they are over.
+func (o *Options) drain(ctx context.Context) <-chan struct{} {
+	var both sync.WaitGroup
+	worked, drained := make(chan struct{}), make(chan struct{})
+	o.failed = make([]error, 2)
+	both.Go(func() {
+		defer close(worked)
+		if o.tasks != nil {
+			o.failed[0] = o.tasks.Drain(ctx)
+		}
+	})
+	both.Go(func() {
+		select {
+		case <-worked:
+		case <-ctx.Done():
+		}
+		if o.Runtime != nil {
+			o.failed[1] = o.Runtime.Drain(ctx)
+		}
+	})
+	go func() {
+		both.Wait()
+		close(drained)
+	}()
+	return drained
 }
 
 // closing is how long clients may take to see that their connections end.

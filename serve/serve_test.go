@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/metrics"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,7 +42,8 @@ var (
 type stand struct {
 	url           string
 	server        *mcp.Server
-	entered, goOn chan struct{} // of the one that takes its time
+	entered, goOn chan struct{} // of the one that takes its time, or the one that is stuck
+	quick         atomic.Int32  // calls of the one that is not
 	rt            *mrtr.Runtime
 	logged        *bytes.Buffer
 	stop          context.CancelFunc
@@ -69,6 +71,15 @@ func newStand(t *testing.T, o serve.Options) *stand {
 		case <-ctx.Done():
 			return nil, report{}, context.Cause(ctx)
 		}
+	})
+	mrtr.AddTool(server, &mcp.Tool{Name: "stuck"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, report, error) {
+		close(s.entered)
+		<-s.goOn
+		return nil, report{"done"}, nil
+	})
+	mrtr.AddTool(server, &mcp.Tool{Name: "quick"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, report, error) {
+		s.quick.Add(1)
+		return nil, report{"done"}, nil
 	})
 	mrtr.AddTool(server, &mcp.Tool{Name: "panics"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, report, error) {
 		panic("secret")
@@ -173,6 +184,26 @@ func TestTheStopHasABound(t *testing.T) {
 	require.NoError(t, err)
 	<-s.entered
 	require.ErrorIs(t, s.end(t), context.DeadlineExceeded)
+}
+
+// Once the time of the stop is over no call begins, although the round of a task still runs.
+func TestNoCallBeginsAfterTheStop(t *testing.T) {
+	s := newStand(t, serve.Options{Stop: time.Millisecond, Bare: true, Tasks: &tasks.Options{Policy: map[string]tasks.Policy{"stuck": {AtOnce: true}}}})
+	_, err := s.dial(t, &wire.Options{TakesTasks: true}).Start(t.Context(), wire.Request{Name: "stuck", Arguments: none{}})
+	require.NoError(t, err)
+	<-s.entered
+	s.stop()
+	served := 0
+	require.Eventually(t, func() bool {
+		status, _ := challenged(t, http.DefaultClient, s.url+"/mcp", "quick")
+		if status == http.StatusOK {
+			served++
+		}
+		return status == http.StatusServiceUnavailable
+	}, 5*time.Second, time.Millisecond, "the round that is stuck is waited for longer than that")
+	require.EqualValues(t, served, s.quick.Load())
+	close(s.goOn)
+	require.ErrorIs(t, <-s.ended, context.DeadlineExceeded)
 }
 
 func TestASignalStopsTheServer(t *testing.T) {

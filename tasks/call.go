@@ -203,14 +203,37 @@ type way struct {
 	session *mcp.ServerSession
 	extra   *mcp.RequestExtra
 	ctx     context.Context
+	// admit may refuse the request because of the tool; nil refuses none.
+	admit func(tool string) error
 	// moved: the task began in an earlier incarnation of the store, which may have known more of it.
 	moved bool
 }
 
 func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Request) *way {
 	session, _ := req.GetSession().(*mcp.ServerSession)
-	return &way{log: m.o.Logger, next: next, session: session, extra: req.GetExtra(), ctx: context.WithoutCancel(ctx)}
+	w := &way{log: m.o.Logger, next: next, session: session, extra: req.GetExtra(), ctx: context.WithoutCancel(ctx)}
+	if m.o.Admit != nil {
+		w.admit = func(tool string) error { return m.o.Admit(w.ctx, req, tool) }
+	}
+	return w
 }
+
+// admits returns a [notAdmitted] if the request may not go on with a task, although it is the
+// caller's own.
+func (w *way) admits(r *record) error {
+	if w.admit == nil {
+		return nil
+	}
+	if err := w.admit(r.Name); err != nil {
+		return &notAdmitted{err}
+	}
+	return nil
+}
+
+// notAdmitted is the error of Options.Admit.
+type notAdmitted struct{ error }
+
+func (e *notAdmitted) Unwrap() error { return e.error }
 
 // round is one request to the handler, under way.
 type round struct {

@@ -97,6 +97,10 @@ type Options struct {
 	// a limit, or one whose record the store does not take, is served as for a client
 	// without tasks. As many tasks may be listened to; one beyond that is not acknowledged.
 	MaxTasks, MaxTasksPerPrincipal int
+	// Admit, if set, may refuse a request about a task of the caller's own, which is of this tool:
+	// its error is the answer, and a subscription leaves the task out. A server that judges calls
+	// by their tool judges here whether they go on.
+	Admit func(ctx context.Context, req mcp.Request, tool string) error
 	// Logger gets the panics of handlers, of which clients are told that there was no result;
 	// slog.Default() if nil.
 	Logger *slog.Logger

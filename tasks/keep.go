@@ -201,7 +201,10 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 
 // unreachable is the answer to a request whose task could not be read or changed.
 func unreachable(ctx context.Context, err error) error {
+	var refused *notAdmitted
 	switch {
+	case errors.As(err, &refused):
+		return refused.error
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
 		return unknownTask()
 	case ctx.Err() != nil:

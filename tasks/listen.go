@@ -103,13 +103,13 @@ func (a *acknowledgedTasks) MarshalJSON() ([]byte, error) {
 }
 
 // accept returns the tasks that the listener may follow, and gives each a place. One of
-// another caller's, one that has expired, and one for which there is no room are left out:
-// they can be polled, or cannot.
+// another caller's, one that is not admitted or has expired, and one for which there is no room
+// are left out: they can be polled, or cannot.
 func (l *listener) accept() (ids []string) {
 	for _, id := range l.stream.Tasks(l.id) {
 		key, err := l.m.find(id, l.principal)
 		key = l.m.in(key)
-		if _, twice := l.tasks[key]; err != nil || twice {
+		if _, twice := l.tasks[key]; err != nil || twice || !l.mayFollow(key) {
 			continue
 		}
 		place := newHolder() + key.Name
@@ -119,6 +119,16 @@ func (l *listener) accept() (ids []string) {
 		l.places, l.tasks[key], ids = append(l.places, place), id, append(ids, id)
 	}
 	return ids
+}
+
+// mayFollow reports whether the client may go on with a task of its own. A record that cannot be
+// read now is judged when it can.
+func (l *listener) mayFollow(key store.Key) bool {
+	if l.way.admit == nil {
+		return true
+	}
+	r, _, err := l.m.load(l.ctx, key)
+	return err != nil || l.way.admits(r) == nil
 }
 
 // follow tells of one task until it ends.
@@ -137,7 +147,7 @@ func (l *listener) follow(key store.Key, id string) {
 			r, at, err = l.m.get(l.ctx, now, &w)
 			return err
 		})
-		if store.IsVerdict(err) || errors.Is(err, errRecord) {
+		if store.IsVerdict(err) || errors.Is(err, errRecord) || errors.As(err, new(*notAdmitted)) {
 			return
 		}
 		if err == nil {

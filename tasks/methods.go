@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,6 +79,9 @@ func (r *record) cutOff() {
 // get reads a task. Whoever asks for one whose holder or user is silent goes on with it.
 func (m *Manager) get(ctx context.Context, key store.Key, w *way) (*record, store.Revision, error) {
 	r, at, err := m.load(ctx, key)
+	if err == nil {
+		err = w.admits(r)
+	}
 	if err == nil && r.answered() {
 		if err = m.update(ctx, key, nil, w); err == nil {
 			r, at, err = m.load(ctx, key)
@@ -145,7 +149,11 @@ func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 // update takes answers. With the last of them, or the silence in its place, the task goes on.
 func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]json.RawMessage, w *way) error {
 	goesOn := false
+	var refused error
 	r, at, err := m.change(ctx, key, func(r *record) bool {
+		if refused = w.admits(r); refused != nil {
+			return false
+		}
 		took := r.Status == inputRequired && r.answer(answers)
 		if goesOn = r.answered(); goesOn {
 			if w.doubts(r) {
@@ -156,7 +164,7 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 		}
 		return took || goesOn
 	})
-	if err != nil {
+	if err = cmp.Or(err, refused); err != nil {
 		return err
 	}
 	if goesOn {
@@ -170,8 +178,12 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 // cancel ends a task: at once where it waits, and otherwise when its handler obeys.
 func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 	waited := false
+	var refused error
 	r, at, err := m.change(ctx, key, func(r *record) bool {
 		waited = false
+		if refused = w.admits(r); refused != nil {
+			return false
+		}
 		if r.Status.terminal() || r.Cancel {
 			return false
 		}
@@ -184,7 +196,7 @@ func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 		}
 		return true
 	})
-	if err != nil {
+	if err = cmp.Or(err, refused); err != nil {
 		return err
 	}
 	if waited {

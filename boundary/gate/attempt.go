@@ -57,7 +57,11 @@ func (g *Gate) serve(ctx context.Context, a *attempt) (mcp.Result, error) {
 func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 	a := ctx.Value(attemptKey{}).(*attempt)
 	lasting := g.approvals != nil && c.Principal() != ""
-	question := mrtr.ElicitAs[decision](questionKey, g.o.Message(a.tool, arguments), g.form(lasting))
+	text, hides := g.question(a.tool, arguments)
+	if hides {
+		return nil, nil, tooMany{}
+	}
+	question := mrtr.ElicitAs[decision](questionKey, text, g.form(lasting))
 	said, ok := mrtr.Answer(c, question)
 	switch {
 	case !ok:
@@ -118,7 +122,7 @@ func (g *Gate) forward(ctx context.Context, a *attempt, principal, state string,
 // that was replaced under its name meanwhile is another one.
 func (g *Gate) binding(a *attempt, principal string) statecodec.Binding {
 	var words string
-	stack.Guard(func() { words = g.o.Message(a.tool, a.req.Params.Arguments) })
+	stack.Guard(func() { words, _ = g.question(a.tool, a.req.Params.Arguments) })
 	return statecodec.Binding{
 		Method: toolsCall, Target: strconv.Quote(a.req.Params.Name) + words, Arguments: a.req.Params.Arguments,
 		Principal: principal, Audience: g.o.Audience,

@@ -110,9 +110,6 @@ func New(rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 	if opts != nil {
 		g.o = *opts
 	}
-	if g.o.Message == nil {
-		g.o.Message = Describe
-	}
 	switch remembered := g.o.Remember.For; {
 	case g.o.Within < 0:
 		return nil, misuse("Options.Within is negative: %v", g.o.Within)

@@ -101,6 +101,11 @@ func TestWithoutAQuestionThereIsNoCall(t *testing.T) {
 		require.Empty(t, s.called())
 	}
 	s := newSite(t, setting{})
+	crowded := map[string]any{"path": make([]int, 101)}
+	out := s.call(s.client(nil), "wipe", crowded, yes)
+	require.Contains(t, out.Text, "more values than a user can be shown")
+	require.Empty(t, out.Questions)
+	require.NotEmpty(t, s.call(s.client(nil), "wipe", map[string]any{"path": make([]int, 100), "other": make([]int, 100)}, yes).Questions)
 	require.EqualValues(t, mcp.CodeMissingRequiredClientCapabilities, s.call(s.client(&wire.Options{Capabilities: wire.Nothing}), "wipe", nil, yes).Error.Code)
 	for _, o := range []*gate.Options{{Within: -1}, {Remember: gate.Remember{For: -1}}, {Remember: gate.Remember{For: 1}}, {Remember: gate.Remember{For: 2 * store.MaxTTL}}} {
 		_, err := gate.Install(s.server, s.rt, o)

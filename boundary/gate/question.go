@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -60,17 +61,43 @@ const (
 	maxPath  = 120
 	maxValue = 240
 	maxLines = 20
+	maxNamed = 100
 )
 
 // Describe asks for a call in words: the tool's title and name, and a line for each value in
-// the arguments, those at the top first, and before them those that the tool's schema names,
-// of which none is left out. All of it is quoted, so that no argument can look
-// like a line of the question: line breaks, control and bidirectional characters, characters
-// that show nothing, and runs of spaces appear as escapes. A long text is cut in its middle,
-// so that padding hides neither end, and values beyond the 20th are counted.
+// the arguments. Those that the tool's schema names, with all that is inside them, come before
+// the others, and those at the top before what is deeper. All of it is quoted, so that no
+// argument can look like a line of the question: line breaks, control and bidirectional
+// characters, characters that show nothing, and runs of spaces appear as escapes. A long text is
+// cut in its middle, so that padding hides neither end. There are lines for 100 values that the
+// schema names, and for others until there are 20; the rest are counted. Without an
+// Options.Message, a call is refused if one that the schema names is among the rest.
 //
 // An Options.Message that hides a secret replaces it in the arguments, and calls Describe.
 func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
+	text, _ := describe(tool, arguments)
+	return text
+}
+
+// question is the text of the question. hides is true if the user would not see all that the tool
+// may heed.
+func (g *Gate) question(tool *mcp.Tool, arguments json.RawMessage) (text string, hides bool) {
+	if g.o.Message != nil {
+		return g.o.Message(tool, arguments), false
+	}
+	return describe(tool, arguments)
+}
+
+// tooMany refuses a call of which nobody could be shown enough to approve it.
+type tooMany struct{}
+
+func (tooMany) Error() string {
+	return "The call was not made: its arguments have more values than a user can be shown. Make calls with fewer in each."
+}
+func (tooMany) ToolErrorType() string   { return "too_many_values" }
+func (tooMany) ToolErrorExpected() bool { return true }
+
+func describe(tool *mcp.Tool, arguments json.RawMessage) (text string, hides bool) {
 	title := title(tool)
 	var b strings.Builder
 	if b.WriteString("Allow the call of "); title != "" && title != tool.Name {
@@ -80,36 +107,29 @@ func Describe(tool *mcp.Tool, arguments json.RawMessage) string {
 	}
 	value, ok := decoded(arguments)
 	if !ok {
-		return b.String() + "\nIts arguments cannot be read."
+		return b.String() + "\nIts arguments cannot be read.", false
 	}
 	root, lines, more := argument{value: value}, 0, 0
 	if _, ok := value.(map[string]any); !ok {
 		root.path = "arguments"
 	}
-	names := named(tool.InputSchema)
-	for queue := []argument{root}; len(queue) > 0; queue = queue[1:] {
-		next := queue[0]
-		if inside := next.inside(); len(inside) > 0 {
-			if next.path == "" { // by the order in which they have to be seen
-				for i := range inside {
-					inside[i].named = names[inside[i].path]
-				}
-				slices.SortStableFunc(inside, func(a, b argument) int { return order(a.named) - order(b.named) })
-			}
-			queue = append(queue, inside...)
-		} else if next.path == "" { // there are none
-			break
-		} else if !next.named && (lines >= maxLines || utf8.RuneCountInString(next.path) > maxPath) {
-			more++
-		} else {
+	for next := range root.leaves(named(tool.InputSchema)) {
+		limit := maxLines
+		if next.named {
+			limit = maxNamed
+		}
+		if lines < limit && utf8.RuneCountInString(next.path) <= maxPath {
 			lines++
 			b.WriteString("\n" + next.path + ": " + shown(next.value))
+		} else {
+			more++
+			hides = hides || next.named
 		}
 	}
 	if more > 0 {
 		fmt.Fprintf(&b, "\nnot shown: %d values", more)
 	}
-	return b.String()
+	return b.String(), hides
 }
 
 // title is a tool's title as people read it.
@@ -134,7 +154,34 @@ func decoded(arguments json.RawMessage) (value any, ok bool) {
 type argument struct {
 	path  string
 	value any
-	named bool // at the top, by the tool's schema
+	named bool // by the tool's schema: at the top, or what it is inside of
+}
+
+// leaves are the values with nothing inside them, in the order in which they have to be seen. What
+// is inside a named one comes before all that is not: an agent fills in the others as it likes.
+func (a argument) leaves(names map[string]bool) iter.Seq[argument] {
+	return func(yield func(argument) bool) {
+		first, last := []argument{a}, []argument(nil)
+		for len(first)+len(last) > 0 {
+			queue := &first
+			if len(first) == 0 {
+				queue = &last
+			}
+			next := (*queue)[0]
+			*queue = (*queue)[1:]
+			inside := next.inside()
+			for _, in := range inside {
+				if in.named = next.named || next.path == "" && names[in.path]; in.named {
+					first = append(first, in)
+				} else {
+					last = append(last, in)
+				}
+			}
+			if len(inside) == 0 && next.path != "" && !yield(next) { // without a path, there are no arguments
+				return
+			}
+		}
+	}
 }
 
 // named are the properties of a schema, by their paths.
@@ -149,13 +196,6 @@ func named(schema any) map[string]bool {
 		names[plain(name)] = err == nil
 	}
 	return names
-}
-
-func order(named bool) int {
-	if named {
-		return 0
-	}
-	return 1
 }
 
 // inside are the values that a value consists of.

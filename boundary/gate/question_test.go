@@ -68,6 +68,10 @@ func TestDescribe(t *testing.T) {
 	all := "{" + strings.Join(many, ",") + "}"
 	tool.InputSchema = json.RawMessage(`{"properties":` + all + `}`)
 	require.NotContains(t, gate.Describe(tool, json.RawMessage(all)), "not shown", "it names them all")
+	tool.InputSchema = json.RawMessage(`{"properties":{"transfer":{}}}`)
+	inside := gate.Describe(tool, json.RawMessage(strings.Replace(all, "{", `{"transfer":{"to":"eve","parts":[{"amount":500000},7]},`, 1)))
+	require.Contains(t, inside, "(wipe)?\ntransfer.to: \"eve\"\ntransfer.parts[1]: 7\ntransfer.parts[0].amount: 500000\na0: 0", "what is inside comes with it")
+	require.Contains(t, inside, "not shown: 13 values")
 	require.Equal(t, "Allow the call of wipe?", gate.Describe(&mcp.Tool{Name: "wipe", Title: "wipe"}, nil))
 	require.Equal(t, `Allow the call of "A\u000aB" ("x\u202e")?`, gate.Describe(&mcp.Tool{Name: "x\u202e", Annotations: &mcp.ToolAnnotations{Title: "A\nB"}}, nil))
 }

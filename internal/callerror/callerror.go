@@ -1,6 +1,8 @@
-// The JSON-RPC code of a call that ends without a
-// result, on prompts and resources, which have no error results. The same cause
-// has the same code whichever package finds it:
+// Package callerror reads what a client is told by an error that ends its call: from the methods with
+// which the error describes itself, to the text that may replace its own, and its JSON-RPC code.
+//
+// A call of a prompt or a resource that ends without a result has one of these codes, because those have
+// no error results. The same cause has the same code whichever package finds it:
 //
 //	-31000  an outcome: the client or its user ended the call, or can cure it
 //	        (declined, unanswered, cannot be asked, frame gone, busy, interrupted)
@@ -10,13 +12,10 @@
 //	-32603  a fault: the server's program has to be mended
 //	        (misuse, a panic, a limit exceeded, an error of the handler's own)
 //
-// All carry the reason in data, for middleware: of an error that also has to stay
-// recognizable by its cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to
-// JSON-RPC and to the Model Context Protocol, so that an application's own code
-// lies outside. Refused requests keep the codes that the protocol gives them
-// (-32602, -32021).
-// Package callerror is what an error that ends a call tells its client: the methods by which
-// it describes itself, the text that may take the place of its own, and its JSON-RPC code.
+// All carry the reason in data, for middleware: of an error that also has to stay recognizable by its
+// cause, go-sdk v1.8 sends code and message alone. The codes from -32768 to -32000 belong to JSON-RPC
+// and to the Model Context Protocol, so that an application's own code lies outside. Refused requests
+// keep the codes that the protocol gives them (-32602, -32021).
 package callerror
 
 import (
@@ -24,6 +23,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -49,6 +49,25 @@ const CodeNotBegun = -31001
 func NotBegun(message, reason string) *jsonrpc.Error {
 	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":true}`...)
 	return &jsonrpc.Error{Code: CodeNotBegun, Message: message, Data: json.RawMessage(data)}
+}
+
+// CodeUnknown is the code of a call that was begun, and of which nobody knows how it ended.
+// WebSocket has the same number for a server that goes.
+const CodeUnknown = 1001
+
+// Unknown answers such a call. Whether to send it again is for its client to decide: where a
+// store keeps its rounds, that is safe.
+func Unknown(message, reason string) *jsonrpc.Error {
+	data := append(jsontext.AppendString([]byte(`{"reason":`), reason), `,"retryable":false,"effects":"unknown"}`...)
+	return &jsonrpc.Error{Code: CodeUnknown, Message: message, Data: json.RawMessage(data)}
+}
+
+// LeavesOpen reports whether an error is such an answer, which another server gave to a call of the
+// handler's.
+func LeavesOpen(err error) bool {
+	var wire *jsonrpc.Error
+	var says struct{ Effects string }
+	return errors.As(err, &wire) && json.Unmarshal(wire.Data, &says) == nil && says.Effects == "unknown"
 }
 
 // ShuttingDown refuses a request because the server shuts down. It has done nothing, and can be sent

@@ -22,6 +22,17 @@ func WithStream(ctx context.Context, s Stream) context.Context {
 	return context.WithValue(ctx, streamKey{}, s)
 }
 
+type lastingKey struct{}
+
+// WithLastingSession returns the context of the requests of a session that lasts longer than each
+// of them, although they carry a header as those do that come alone.
+func WithLastingSession(ctx context.Context) context.Context {
+	return context.WithValue(ctx, lastingKey{}, true)
+}
+
+// InLastingSession reports whether a request comes in such a session.
+func InLastingSession(ctx context.Context) bool { return ctx.Value(lastingKey{}) != nil }
+
 // StreamOf is the way to the client of a request, nil if its transport has none.
 func StreamOf(ctx context.Context) Stream {
 	s, _ := ctx.Value(streamKey{}).(Stream)

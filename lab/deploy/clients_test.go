@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/transport/wstransport"
@@ -130,9 +131,9 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || fleet.IsRetryable(reply.Error)):
+		case c.struck != nil && c.struck.Load() && r.State == "" && (err != nil || mayRepeat(reply.Error)):
 			return errTold
-		case err == errTold || err == nil && fleet.IsRetryable(reply.Error):
+		case err == errTold || err == nil && mayRepeat(reply.Error):
 			c.count.told.Add(1)
 			c.hangUp(false)
 			time.Sleep(50 * time.Millisecond)
@@ -152,6 +153,12 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 			r.State, r.Responses = reply.State, map[string]any{fleet.Question: fleet.Yes(fleet.Question)}
 		}
 	}
+}
+
+// mayRepeat reports whether a client that knows of its server's store sends a request again: also one
+// of which the server says no more than that nobody knows how it ended.
+func mayRepeat(err *jsonrpc.Error) bool {
+	return fleet.IsRetryable(err) || err != nil && callerror.LeavesOpen(err)
 }
 
 func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, error) {
@@ -186,7 +193,7 @@ func asTold(err error) error {
 	switch {
 	case errors.As(err, &status) && (status.Code == http.StatusServiceUnavailable || status.Code == http.StatusNotFound),
 		errors.As(err, &refused) && refused.StatusCode == http.StatusServiceUnavailable,
-		errors.As(err, &answer) && fleet.IsRetryable(answer):
+		errors.As(err, &answer) && mayRepeat(answer):
 		return errTold
 	}
 	return err

@@ -65,7 +65,7 @@ func (l *listener) loud(t *testing.T) (records []string) {
 	for line := range strings.Lines(l.log.String()) {
 		var r struct{ Level, Msg, Name, Effect, Call, Principal string }
 		require.NoError(t, json.Unmarshal([]byte(line), &r))
-		if !slices.Contains([]string{"effect in doubt", "on stop failed", "round taken over", "round of unknown outcome", "round not recorded"}, r.Msg) {
+		if !slices.Contains([]string{"effect in doubt", "effect not undone", "round taken over", "round of unknown outcome", "round not recorded"}, r.Msg) {
 			continue
 		}
 		require.Equal(t, "trip", r.Name, line)
@@ -162,7 +162,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			}
 			first.goOn()
 			<-own
-			return second, []string{"WARN round taken over", "ERROR on stop failed reserve"}
+			return second, []string{"WARN round taken over", "ERROR effect not undone reserve"}
 		},
 		"a compensation that fails": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)
@@ -177,7 +177,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			for range 2 {
 				require.Error(t, tool.Round(t.Context(), "", asked.State, kit.Declining(asked)).Err)
 			}
-			return l, []string{"ERROR on stop failed pay"}
+			return l, []string{"ERROR effect not undone pay"}
 		},
 		"an outcome that the store does not take": func(t *testing.T) (*listener, []string) {
 			l := newListener(t, store.NewMemory(nil), "", nil)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -218,6 +219,7 @@ func TestDoubtStays(t *testing.T) {
 	}{
 		"EOF": {io.EOF, 1}, "unexpected EOF": {io.ErrUnexpectedEOF, 1}, "reset": {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, 1},
 		"pipe": {syscall.EPIPE, 1}, "closed": {net.ErrClosed, 1}, "late": {context.DeadlineExceeded, 1}, "cancelled": {context.Canceled, 1},
+		"a server behind this one": {callerror.Unknown("lost", "instance_lost"), 1}, "which refused": {callerror.NotBegun("full", "full"), 2},
 		"says so": {mrtr.ErrIndeterminate, 1}, outOfTime: {errors.New("no"), 1}, "refused": {refused, 2}, "plain": {errors.New("no"), 2}, "not done": {mrtr.NotDone(io.EOF), 2},
 	}
 	for name, test := range tests {

@@ -198,10 +198,10 @@ func style[In, Out any](enters bool, h func(ctx context.Context, at *At[In]) (Ou
 		return mrtr.Style[In, Out]{}
 	}
 	return mrtr.Style[In, Out]{Print: "guards", Replays: true, Enter: func(ctx context.Context, p *mrtr.Pass, in In) (_ *mrtr.IncompleteResult, out Out, _ error) {
-		asked, ok := (*p.Local()).(map[*answer[In]]mrtr.AnyQuestion)
+		asked, ok := (*p.Scratch()).(map[*answer[In]]mrtr.AnyQuestion)
 		if !ok {
 			asked = map[*answer[In]]mrtr.AnyQuestion{}
-			*p.Local() = asked
+			*p.Scratch() = asked
 		}
 		at := &At[In]{Call: p.Call(), In: in, asked: asked, values: map[*answer[In]]any{}}
 		open, err := at.resolve(ctx, p, order)

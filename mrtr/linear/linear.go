@@ -90,7 +90,7 @@ func style[In, Out any](h Func[In, Out], print string, how how) mrtr.Style[In, O
 			case err != nil: // the handler may still be ending
 				return nil, none, err
 			case t.ended():
-				*p.Local() = nil
+				*p.Scratch() = nil
 				return nil, b.out, t.err
 			}
 			if how.parks {
@@ -118,7 +118,7 @@ func (b *handler[In, Out]) weigh(limit int) int { return weight.Of(&b.in, limit)
 // runOf is the run that a round goes on with: one of this round, the one that was held, or a
 // new one. A frame that is gone ends the call, unless its handler can run again.
 func runOf(p *mrtr.Pass, how how, body func() body) (*run, error) {
-	if r, ok := (*p.Local()).(*run); ok && how.parks { // entered again in the same round
+	if r, ok := (*p.Scratch()).(*run); ok && how.parks { // entered again in the same round
 		return r, nil
 	}
 	t := framesOf(p)
@@ -134,7 +134,7 @@ func runOf(p *mrtr.Pass, how how, body func() body) (*run, error) {
 		}
 		p.Enter("")
 	}
-	*p.Local() = r
+	*p.Scratch() = r
 	return r, nil
 }
 
@@ -152,7 +152,7 @@ func leave(p *mrtr.Pass, elsewhere bool) {
 	t := framesOf(p)
 	r := t.take(p.Frame())
 	if r == nil {
-		r, _ = (*p.Local()).(*run)
+		r, _ = (*p.Scratch()).(*run)
 	}
 	switch {
 	case r == nil:
@@ -161,5 +161,5 @@ func leave(p *mrtr.Pass, elsewhere bool) {
 	default:
 		r.end(context.Canceled)
 	}
-	*p.Local() = nil
+	*p.Scratch() = nil
 }

@@ -99,7 +99,7 @@ func (r *run) Life() context.Context { return &r.ctx }
 
 // weigh estimates the memory that a parked handler holds on to, beside its own stack and
 // variables.
-func (r *run) weigh() int { return r.input + r.own.Weight() }
+func (r *run) weigh() int { return r.input + r.own.HistoryBytes() }
 
 // resume lets the handler go on until it asks, ends, or the round is over.
 func (r *run) resume(ctx context.Context, p *mrtr.Pass) (handover, error) {
@@ -348,7 +348,7 @@ func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
 		if slices.ContainsFunc(answers, func(g mrtr.Given) bool { return g.Key == q.Key() }) {
 			return misuse("key %q stands for two questions: each needs a key of its own", q.Key())
 		}
-		if err := r.own.Mean(q); err != nil {
+		if err := r.own.Asks(q); err != nil {
 			return err
 		}
 	}

@@ -69,9 +69,9 @@ const (
 	FrameReleased Kind = "frame released"
 	// EffectUndone is an effect that was undone.
 	EffectUndone Kind = "effect undone"
-	// StopFailed is an effect that could not be undone, or of which nobody knows whether it
-	// was. Reason tells which, and Err is its error or panic.
-	StopFailed Kind = "on stop failed"
+	// EffectNotUndone is an effect that could not be undone, or may not have been. Reason tells which,
+	// and Err is its error or panic.
+	EffectNotUndone Kind = "effect not undone"
 
 	// The rest come with a store alone.
 
@@ -146,7 +146,7 @@ type Event struct {
 	Question   string        // QuestionAnswered, AnswerRefused: its key
 	Answer     string        // QuestionAnswered: [listen.HowAccepted] and so on
 	Wording    string        // QuestionAnswered: identifies the words that were shown, see [mrtr.Question.Words]
-	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, StopFailed: its key, or that of the step
+	Effect     string        // EffectStarted, -Done, -Failed, -InDoubt, -Undone, EffectNotUndone: its key, or that of the step
 	Handler    string        // HandlerEntered: the key of the step or the given answer; "end" for that of a list, "" for a handler
 	Operation  string        // StoreAsked: epoch, create, update, get, wait, due or sweep
 	Answers    []string      // the end of a round: how its questions were answered, each as "key: accepted"
@@ -158,7 +158,7 @@ type Event struct {
 	Reason     string
 	HasEffects bool // whether effects are remembered in this call
 	// Err is that of CallStopped, PrincipalRefused, RequestRefused, EffectFailed and
-	// StopFailed, and of the rounds with a store.
+	// EffectNotUndone, and of the rounds with a store.
 	Err error
 }
 

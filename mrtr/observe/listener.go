@@ -119,7 +119,7 @@ func clientName(r *listen.Round) string {
 var kinds = map[listen.EntryKind]Kind{
 	listen.Refused: AnswerRefused, listen.Entered: HandlerEntered, listen.Begun: EffectStarted, listen.InDoubt: EffectInDoubt,
 	listen.Happened: EffectDone, listen.Nested: EffectDone, listen.Failed: EffectFailed, listen.Tried: EffectFailed,
-	listen.Undone: EffectUndone, listen.Stands: StopFailed, listen.Answered: QuestionAnswered,
+	listen.Undone: EffectUndone, listen.Stands: EffectNotUndone, listen.Answered: QuestionAnswered,
 	listen.Released: FrameReleased, listen.GaveUp: CallAbandoned, listen.Panicked: CallStopped, listen.Hidden: ToolHidden,
 	durable.Claimed: RoundClaimed, durable.TakenOver: RoundTakenOver, durable.Orphaned: RoundOrphaned, durable.Repeated: RoundRepeated,
 	listen.Split: CallSplit, durable.Joined: CallJoined, durable.KeyRefused: KeyRefused,
@@ -150,7 +150,7 @@ func (l *listener) Heard(ctx context.Context, r listen.Round, entry listen.Entry
 		e.Other = entry.Key
 	case StoreAsked:
 		e.Operation = entry.Key
-	case EffectStarted, EffectDone, EffectFailed, EffectInDoubt, EffectUndone, StopFailed:
+	case EffectStarted, EffectDone, EffectFailed, EffectInDoubt, EffectUndone, EffectNotUndone:
 		l.effect(ctx, &e, entry)
 		return
 	case RoundUnknown:
@@ -176,7 +176,7 @@ func (l *listener) effect(ctx context.Context, e *Event, entry listen.Entry) {
 		l.inDoubt(ctx, *e)
 		return
 	case e.Kind == EffectUndone && entry.Doubt:
-		if e.Kind = StopFailed; !l.doubts.first(e.Call, "undoing "+entry.Key) {
+		if e.Kind = EffectNotUndone; !l.doubts.first(e.Call, "undoing "+entry.Key) {
 			return
 		}
 	}

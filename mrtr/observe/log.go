@@ -119,7 +119,7 @@ func (o logger) ofRound(attrs []slog.Attr, e *Event) []slog.Attr {
 
 // ofEvent adds what one kind of event has.
 func ofEvent(attrs []slog.Attr, e *Event) []slog.Attr {
-	attrs = withTexts(attrs, "question", e.Question, "answer", e.Answer, "wording", e.Wording, "effect", e.Effect, "step", e.Handler, "operation", e.Operation)
+	attrs = withTexts(attrs, "question", e.Question, "answer", e.Answer, "wording", e.Wording, "effect", e.Effect, "handler", e.Handler, "operation", e.Operation)
 	if len(e.Answers) > 0 {
 		attrs = append(attrs, slog.Any("answered", e.Answers))
 	}
@@ -152,7 +152,7 @@ func (o logger) level(e *Event) slog.Level {
 		return slog.LevelInfo
 	case StateRefused, CallAbandoned, RoundTakenOver, EffectFailed, EffectInDoubt:
 		return slog.LevelWarn
-	case StopFailed, RoundUnknown, RoundNotRecorded:
+	case EffectNotUndone, RoundUnknown, RoundNotRecorded:
 		return slog.LevelError
 	case RoundRefused:
 		if e.Reason == listen.ClientLeft {
@@ -203,7 +203,7 @@ func (e *Event) endsRequest(level slog.Level) bool {
 // isDoubt reports whether somebody has to look after a call.
 func (k Kind) isDoubt() bool {
 	switch k {
-	case EffectInDoubt, StopFailed, RoundTakenOver, RoundUnknown, RoundNotRecorded:
+	case EffectInDoubt, EffectNotUndone, RoundTakenOver, RoundUnknown, RoundNotRecorded:
 		return true
 	}
 	return false

@@ -51,7 +51,7 @@ func (l *list[In, Out]) differs(p *mrtr.Pass, print string) error {
 		return nil
 	}
 	taken := make([]bool, len(l.steps))
-	for _, key := range p.Filed() {
+	for _, key := range p.Keys() {
 		own, filed := strings.CutPrefix(key, prefix)
 		if _, isEffect := p.Happened(key); !filed && isEffect { // a Once inside a step
 			continue
@@ -61,7 +61,7 @@ func (l *list[In, Out]) differs(p *mrtr.Pass, print string) error {
 			return p.Diverge("step %q is gone from its list of steps", own)
 		}
 		taken[at] = true
-		if lost := p.Lost(key, reflect.New(l.steps[at].typ).Interface()); lost != "" {
+		if lost := p.Mismatch(key, reflect.New(l.steps[at].typ).Interface()); lost != "" {
 			return p.Diverge("the value of step %q %s", own, lost)
 		}
 	}
@@ -79,10 +79,10 @@ type round struct {
 
 // enter goes through the list: what happened is read, and what did not is taken.
 func (l *list[In, Out]) enter(ctx context.Context, p *mrtr.Pass, in In) (_ *mrtr.IncompleteResult, none Out, _ error) {
-	own, ok := (*p.Local()).(*round)
+	own, ok := (*p.Scratch()).(*round)
 	if !ok {
 		own = &round{asked: map[string]mrtr.AnyQuestion{}}
-		*p.Local() = own
+		*p.Scratch() = own
 	}
 	at := &At[In]{Call: p.Call(), In: in, pass: p, asked: own.asked, steps: l.steps, values: make([]value, len(l.steps))}
 	for i, s := range l.steps {
@@ -181,7 +181,7 @@ func (l *list[In, Out]) goBack(at *At[In], i int) bool {
 
 // finish runs the end.
 func (l *list[In, Out]) finish(ctx context.Context, at *At[In]) (_ *mrtr.IncompleteResult, out Out, err error) {
-	err = at.pass.Last(ctx, prefix+endKey, func() (err error) {
+	err = at.pass.FinishOnce(ctx, prefix+endKey, func() (err error) {
 		at.pass.Enter(endKey)
 		out, err = l.end(ctx, at)
 		return err
@@ -260,7 +260,7 @@ func loadAsk[T any](key string) func(p *mrtr.Pass) (value, error) {
 		if !slices.ContainsFunc(p.Answers(), func(g mrtr.Given) bool { return g.Key == key }) {
 			return loadNote[T](p, key)
 		}
-		own, ok := mrtr.GivenAs[T](p, key)
+		own, ok := mrtr.AnswerAs[T](p, key)
 		return value{happened: ok, answered: ok, of: own}, nil
 	}
 }

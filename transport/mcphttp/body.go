@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"slices"
@@ -151,30 +152,77 @@ func (c contents) tooLarge(maxInitialize int64) error {
 // readBody reads the body of a POST and puts it back for the next reader. If it
 // returns false it has answered the request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	body, ok := readBody(w, r, h.maxBytes, h.limits.body, h.receiving)
+	body, ok := h.bodies.read(w, r, h.receiving)
 	if ok {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return body, ok
 }
 
-// usualBody bounds the memory that a body gets before it has come.
+// bodies reads those of requests.
+type bodies struct {
+	most    int64             // bytes of one
+	largest int               // buffer for it
+	within  time.Duration     // for a client to send it
+	coming  *inflight.Counter // bytes of the buffers that are not full yet
+}
+
+// The largest bodies that one client may send at once, and all of them.
+const (
+	mostOfOne = 16
+	mostOfAll = 64
+)
+
+func newBodies(most int64, within time.Duration) *bodies {
+	largest := int(min(most, math.MaxInt/mostOfAll-bytes.MinRead)) + bytes.MinRead
+	return &bodies{most, largest, within, inflight.New(mostOfAll*largest, mostOfOne*largest)}
+}
+
+// usualBody bounds the memory that a body gets before it has come. A buffer is counted from
+// twice that, so that usual requests pay nothing for it.
 const usualBody = 4 << 10
 
-// readBody reads a body, as long as receiving is not over.
-func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout time.Duration, receiving context.Context) ([]byte, bool) {
+// receive reads a body to its end. What a client takes for those that it has not sent yet is
+// counted while it grows: it may send many of them and end none.
+func (b *bodies) receive(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	who, counted := inflight.Who{Principal: inflight.Principal(r), Connection: r.RemoteAddr}, 0
+	from := http.MaxBytesReader(w, r.Body, b.most)
+	body = make([]byte, 0, min(max(r.ContentLength, 0), usualBody)+bytes.MinRead)
+	for err == nil {
+		if len(body) == cap(body) {
+			size := min(2*cap(body), b.largest)
+			if size > 2*usualBody {
+				if err = b.coming.Enter(who, size-counted); err != nil {
+					break
+				}
+				counted = size
+			}
+			body = append(make([]byte, 0, size), body...)
+		}
+		var n int
+		n, err = from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+	}
+	if counted > 0 {
+		b.coming.Leave(who, counted)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return body, err
+}
+
+// read reads a body, as long as receiving is not over.
+func (b *bodies) read(w http.ResponseWriter, r *http.Request, receiving context.Context) ([]byte, bool) {
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(timeout)) // a body without deadlines has its own limits
+	_ = control.SetReadDeadline(time.Now().Add(b.within)) // a body without deadlines has its own limits
 	cut := func() bool { return false }
 	if receiving.Err() == nil {
 		cut = context.AfterFunc(receiving, func() { _ = control.SetReadDeadline(time.Now()) })
 	} else { // not in AfterFunc's goroutine, whose deadline could outlast this request
 		_ = control.SetReadDeadline(time.Now())
 	}
-	var read bytes.Buffer
-	read.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
-	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes))
-	body := read.Bytes()
+	body, err := b.receive(w, r)
 	if !cut() && err != nil {
 		refuseWork(w)
 		return nil, false
@@ -183,11 +231,14 @@ func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64, timeout ti
 	switch {
 	case errors.As(err, &tooLarge):
 		refusedBy(w, bySize)
-		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", maxBytes), http.StatusRequestEntityTooLarge)
+		http.Error(w, fmt.Sprintf("request body exceeds %d bytes", b.most), http.StatusRequestEntityTooLarge)
 		return nil, false
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		refusedBy(w, byTime)
-		http.Error(w, fmt.Sprintf("the body took longer than %v", timeout), http.StatusRequestTimeout)
+		http.Error(w, fmt.Sprintf("the body took longer than %v", b.within), http.StatusRequestTimeout)
+		return nil, false
+	case errors.Is(err, inflight.ErrShare), errors.Is(err, inflight.ErrFull):
+		refuseCalls(w, nil, err)
 		return nil, false
 	case err != nil:
 		http.Error(w, "failed to read body", http.StatusBadRequest)

@@ -25,25 +25,31 @@ func (h *Handler) serveEnd(w http.ResponseWriter, r *http.Request) {
 	for _, p := range h.sessions.posts(session, inflight.Principal(r)) {
 		p.cancel(context.Canceled)
 	}
-	answer := &answer{header: http.Header{}}
-	ending := r.Clone(context.WithoutCancel(r.Context())) // it may outlive the request
-	ending.Body = http.NoBody
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		h.stateful.ServeHTTP(answer, ending)
-		if !h.exists(ending.Context(), session) {
-			h.sessions.forget(session)
-		}
-	}()
+	e, first := h.sessions.ends(session, inflight.Principal(r))
+	if first {
+		r = r.Clone(context.WithoutCancel(r.Context())) // it may outlive the request
+		r.Body = http.NoBody
+		go func() {
+			defer close(e.over)
+			h.stateful.ServeHTTP(&e.answer, r)
+			h.sessions.ended(session, e, !h.exists(r.Context(), session))
+		}()
+	}
 	patience := time.NewTimer(endingPatience)
 	defer patience.Stop()
 	select {
-	case <-ended:
-		answer.copyTo(w)
+	case <-e.over:
+		e.answer.copyTo(w)
 	case <-patience.C:
 		w.WriteHeader(http.StatusAccepted)
 	}
+}
+
+// ending is the end of a session that a DELETE has begun. One that comes again waits for it too: it
+// would leave a goroutine behind for as long as a handler does not heed its cancellation.
+type ending struct {
+	answer answer
+	over   chan struct{} // closed when the answer is there
 }
 
 // answer holds a short response until somebody wants it.

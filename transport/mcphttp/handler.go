@@ -79,7 +79,7 @@ type Handler struct {
 	refused   func(reason string) // nil if nobody wants to know
 
 	limits
-	maxBytes int64
+	bodies *bodies
 
 	door     inflight.Door     // of the requests that Shutdown waits for
 	load     *inflight.Counter // calls
@@ -112,7 +112,7 @@ func newHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions,
 	if err != nil {
 		return nil, usage.New("mcphttp", "HandlerOptions.%w", err)
 	}
-	h := &Handler{guard: guard, refused: o.Refused, limits: l, maxBytes: o.MaxMessageBytes}
+	h := &Handler{guard: guard, refused: o.Refused, limits: l, bodies: newBodies(o.MaxMessageBytes, l.body)}
 	h.sessions = sessions{limits: l, end: h.endSession, open: map[string]*session{}, owners: map[string]*owner{}}
 	h.load = inflight.New(o.MaxCalls, o.MaxCallsPerPrincipal)
 	h.listening, h.unlisten = context.WithCancel(context.Background())
@@ -165,7 +165,9 @@ type HandlerOptions struct {
 	// does not come from a web page has no origin and is let through. Pages of these
 	// origins get the headers of the CORS protocol; see [Handler.WithCORS].
 	AllowedOrigins []string
-	// MaxMessageBytes bounds a request's body; 4 MiB if zero.
+	// MaxMessageBytes bounds a request's body; 4 MiB if zero. The bodies that are on their way
+	// may have 64 times that together, and 16 times for one client: one more is refused with
+	// 503, or 429.
 	MaxMessageBytes int64
 	// MaxCalls bounds the calls that are in flight, subscriptions included; 10,000 if
 	// zero. One more is refused with 503. A call is in flight until its handler has

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -213,7 +213,7 @@ func dial(t *testing.T, url string, opts *wire.Options) *wire.Client {
 // rawServer is a server whose tool "tool" has the handler h.
 func rawServer(h mcp.ToolHandler) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "raw", Version: "1"}, nil)
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
+	rendezvous.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, h)
 	return server
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 )
@@ -275,7 +276,7 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		}
 	})
 	anything := map[string]any{"type": "object"}
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "observe", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rendezvous.AddTool(server, &mcp.Tool{Name: "observe", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return say(observe(ctx, req.Session, req.Extra, req.Params))
 	})
 	// An argument of these has to be repeated in a header. With two in one schema
@@ -285,11 +286,11 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		"nested": `"deep":{"type":"object","properties":{"zone":{"type":"integer","x-mcp-header":"Zone"}}}`,
 	} {
 		schema := json.RawMessage(`{"type":"object","properties":{` + properties + `}}`)
-		mrtr.AddRawTool(server, &mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		rendezvous.AddTool(server, &mcp.Tool{Name: name, InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return say(string(req.Params.Arguments))
 		})
 	}
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "notify", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rendezvous.AddTool(server, &mcp.Tool{Name: "notify", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var failures []error
 		for i := range 3 {
 			failures = append(failures, req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: "<é\u2028>", Progress: float64(i)}))
@@ -298,7 +299,7 @@ func leanSubject(opts *mcp.ServerOptions) *mcp.Server {
 		failures = append(failures, req.Session.NotifyProgress(context.Background(), &mcp.ProgressNotificationParams{ProgressToken: 1, Progress: 9}))
 		return say(fmt.Sprint(failures))
 	})
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "fail", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rendezvous.AddTool(server, &mcp.Tool{Name: "fail", InputSchema: anything}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var how struct {
 			Code   int64
 			Wrap   bool

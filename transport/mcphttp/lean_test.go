@@ -19,7 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -306,7 +306,7 @@ func TestListsOfToolsAreAlike(t *testing.T) {
 	}
 	for n := range 20 {
 		schema := &countingSchema{encoded, fmt.Sprint(n)}
-		mrtr.AddRawTool(server, &mcp.Tool{Name: fmt.Sprintf("tool%d", n%7), Description: fmt.Sprintf("é <%d>", n), InputSchema: schema}, ran)
+		rendezvous.AddTool(server, &mcp.Tool{Name: fmt.Sprintf("tool%d", n%7), Description: fmt.Sprintf("é <%d>", n), InputSchema: schema}, ran)
 		requireAlike()
 		serve(w.lean, page(""))
 		before := maps.Clone(encoded)

@@ -20,7 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
 
@@ -88,7 +88,7 @@ func answerSection(t *testing.T, section string, opts mcphttp.HandlerOptions) st
 		sessions++
 		return fmt.Sprint("session", sessions)
 	}})
-	mrtr.AddRawTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	rendezvous.AddTool(server, &mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		runs++
 		return say(fmt.Sprint("run ", runs))
 	})
@@ -168,6 +168,44 @@ func TestASlowBodyIsRefused(t *testing.T) {
 		require.True(t, res.Close)
 		require.Equal(t, "slow", <-reasons)
 	}
+}
+
+// Bodies that are sent in part take a share of the memory for those on their way. Who has used up the
+// own one is refused, and nobody else; small bodies always come through.
+func TestHalfBodiesAreCounted(t *testing.T) {
+	const most = 64 << 10
+	synctest.Test(t, func(t *testing.T) {
+		h := named(newHandler(t, rawServer(ran), mcphttp.HandlerOptions{MaxMessageBytes: most}, mcphttp.Limits{}))
+		large := callOf("tool", `"arguments":{"x":"`+strings.Repeat("y", most-1000)+`"},`)
+		var halves []*io.PipeWriter
+		var answered []<-chan response
+		half := func(p post) {
+			r, w := p.request(), httptest.NewRecorder()
+			from, to := io.Pipe()
+			r.Body, r.ContentLength = from, most
+			done := make(chan response, 1)
+			go func() {
+				h.ServeHTTP(w, r)
+				done <- response{w.Code, w.Result().Header, w.Body.String()}
+			}()
+			go func() { _, _ = io.WriteString(to, p.body[:most-2000]) }()
+			halves, answered = append(halves, to), append(answered, done)
+			synctest.Wait()
+		}
+		for range 16 {
+			half(large.as("eve"))
+		}
+		refused := serve(h, large.as("eve"))
+		require.Equal(t, http.StatusTooManyRequests, refused.status, refused.body)
+		require.Equal(t, "1", refused.header.Get("Retry-After"))
+		require.Contains(t, serve(h, callOf("tool", "").as("eve")).body, `"ran"`)
+		require.Contains(t, serve(h, large.as("ada")).body, `"ran"`)
+		for i, to := range halves {
+			require.NoError(t, to.CloseWithError(io.ErrUnexpectedEOF))
+			require.Equal(t, http.StatusBadRequest, (<-answered[i]).status)
+		}
+		require.Contains(t, serve(h, large.as("eve")).body, `"ran"`)
+	})
 }
 
 // Neither this handler's Shutdown nor the server's waits for a body that does not come.

@@ -37,10 +37,11 @@ import (
 // goes to any instance that wants new clients. A forged or unknown name leads to one of the
 // instances, which refuses the state, or does not know the session (404).
 //
-// A request is sent once. If its instance cannot be reached, shuts down, or is lost before it
-// responds, each call gets the JSON-RPC error -31001 under its id. A client that repeats the
-// request reaches an instance that is there: that one continues the call if it has the keys
-// and the style can. A response that has begun is cut off.
+// A request is sent once. If its instance cannot be reached or shuts down, each call gets the
+// JSON-RPC error -31001 under its id: nothing was run. If the instance is lost before it
+// responds, that is 1001: nobody knows how far it came. A client that repeats the request
+// reaches an instance that is there. That one continues the call if it has the keys and the
+// style can, and with a store it runs no round twice. A response that has begun is cut off.
 //
 // Router asks each instance now and then whether it is ready. [InstanceState] says which
 // requests an instance gets. It keeps nothing of a request, so several routers can stand side
@@ -52,6 +53,7 @@ type Router struct {
 	instances map[string]*instance
 	ready     func(instance string) bool
 	trusted   []netip.Prefix
+	bodies    *bodies
 	proxy     *httputil.ReverseProxy
 	stop      context.CancelFunc // ends the watch over the instances
 }
@@ -98,7 +100,7 @@ func newRouter(instances map[string]*url.URL, opts *RouterOptions, transport htt
 	case len(instances) == 0:
 		return nil, usage.New("mcphttp", "a router needs an instance")
 	}
-	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies}
+	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies, bodies: newBodies(mcp.DefaultMaxRequestBodyBytes, time.Minute)}
 	for name, to := range instances {
 		if err := statecodec.CheckInstance(name); err != nil {
 			return nil, usage.New("mcphttp", "%w", err)
@@ -150,7 +152,7 @@ func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var to routed
 	if r.Method == http.MethodPost {
 		var ok bool
-		if to.body, ok = readBody(w, r, mcp.DefaultMaxRequestBodyBytes, time.Minute, context.Background()); !ok {
+		if to.body, ok = h.bodies.read(w, r, context.Background()); !ok {
 			return
 		}
 	}
@@ -215,7 +217,7 @@ func (h *Router) rewrite(p *httputil.ProxyRequest) {
 
 var (
 	unreachable = callerror.NotBegun("This request was not begun: its instance cannot be reached. Send the same request again.", "unreachable")
-	lost        = callerror.NotBegun("The instance that served this request was lost, and nobody knows how far it came.", "instance_lost")
+	lost        = callerror.Unknown("The instance that served this request was lost, and nobody knows how far it came.", "instance_lost")
 	closing     = callerror.NotBegun("This request was not begun: its instance is shutting down. Send the same request again.", "shutting_down")
 )
 
@@ -229,7 +231,7 @@ func judge(res *http.Response) error {
 }
 
 // refuse answers the calls of a request that its instance did not answer. As the engine's own
-// -31001, that is a response like any other: clients do not read the body of a 502. Without a
+// refusals, that is a response like any other: clients do not read the body of a 502. Without a
 // call, 503 says that nothing was begun.
 func refuse(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
 	to, why, status := r.Context().Value(routedKey{}).(routed), lost, http.StatusBadGateway

@@ -155,7 +155,7 @@ func (m *routerModel) post(r *rand.Rand, sealed map[string]string) routedPost {
 }
 
 const (
-	lostText        = `"error":{"code":-31001,"message":"The instance that served this request was lost, and nobody knows how far it came.","data":{"reason":"instance_lost","retryable":true}}`
+	lostText        = `"error":{"code":1001,"message":"The instance that served this request was lost, and nobody knows how far it came.","data":{"reason":"instance_lost","retryable":false,"effects":"unknown"}}`
 	unreachableText = `"error":{"code":-31001,"message":"This request was not begun: its instance cannot be reached. Send the same request again.","data":{"reason":"unreachable","retryable":true}}`
 	closingText     = `"error":{"code":-31001,"message":"This request was not begun: its instance is shutting down. Send the same request again.","data":{"reason":"shutting_down","retryable":true}}`
 )
@@ -187,7 +187,8 @@ func (p routedPost) want(name, does string) (status int, body string) {
 
 // Whatever the instances do, each request is sent once, to the instance it belongs to or to
 // one that wants it, and to no other address. If that one does not answer, each call gets
-// -31001 under its id, and the next request goes elsewhere.
+// an error under its id, which invites to repeat only what was not begun, and the next request
+// goes elsewhere.
 func TestARouterSendsEachRequestOnce(t *testing.T) {
 	sealed := map[string]string{}
 	for _, name := range []string{"a", "b", "c", "z"} {

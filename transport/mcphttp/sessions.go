@@ -71,6 +71,7 @@ type session struct {
 	place     *list.Element // in sessions.idle; nil when it is not idle
 	ownPlace  *list.Element // in owner.idle
 	gone      bool          // its place was given back
+	ending    *ending       // by a DELETE that is under way
 	posts     map[*post]struct{}
 
 	subscriptions inflight.Subscriptions
@@ -263,12 +264,31 @@ func (s *sessions) subscribe(id, principal string, requests []*jsonrpc.Request) 
 	return nil
 }
 
-// forget drops a session that go-sdk has closed.
-func (s *sessions) forget(id string) {
+// ends is the end of a session. first is true for the DELETE that is to bring it about.
+func (s *sessions) ends(id, principal string) (e *ending, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.open[id]; c != nil {
+	c := s.find(id, principal)
+	if c != nil && c.ending != nil {
+		return c.ending, false
+	}
+	e = &ending{answer{header: http.Header{}}, make(chan struct{})}
+	if c != nil { // else go-sdk refuses it
+		c.ending = e
+	}
+	return e, true
+}
+
+// ended drops a session that go-sdk has closed. One that it has not may be ended again.
+func (s *sessions) ended(id string, e *ending, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch c := s.open[id]; {
+	case c == nil:
+	case closed:
 		s.leave(c)
+	case c.ending == e:
+		c.ending = nil
 	}
 }
 

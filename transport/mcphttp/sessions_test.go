@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,12 @@ func TestDeleteDoesNotWaitForCalls(t *testing.T) {
 				require.Equal(t, http.StatusAccepted, res.status)
 				require.Equal(t, time.Second, time.Since(began))
 				require.Equal(t, 1, mcphttp.OpenSessions(h))
+				before := runtime.NumGoroutine()
+				for range 20 {
+					require.Equal(t, http.StatusAccepted, serveIn(t.Context(), h, end).status)
+				}
+				synctest.Wait()
+				require.LessOrEqual(t, runtime.NumGoroutine(), before+5)
 			}
 			require.ErrorIs(t, <-ended, context.Canceled)
 			<-called

@@ -191,7 +191,8 @@ func (h *Handler) serve(ctx context.Context, server *mcp.Server, c *conn, log *s
 	if h.door.Closed() { // Shutdown may have come before the connection could be seen
 		go c.goAway(ctx)
 	}
-	session, err := server.Connect(rendezvous.WithStream(ctx, &stream{c}), &transport{conn: c}, nil)
+	lasting := rendezvous.WithLastingSession(rendezvous.WithStream(ctx, &stream{c}))
+	session, err := server.Connect(lasting, &transport{conn: c}, nil)
 	if err != nil {
 		_ = c.end(websocket.CloseInternalServerErr, "the session could not be started")
 		log.Error("websocket session not started", "error", err)

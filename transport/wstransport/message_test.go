@@ -222,6 +222,11 @@ var refusals = []struct{ explanation, in, says string }{
 	{"the result of a request means nothing", `{"jsonrpc":"2.0","id":1,"method":"ping","result":{"x":1,"x":2}}`, ""},
 	{"an error", `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`, ""},
 
+	{"an id with half a character", `{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`, "the id has half a character in it"},
+	{"and the text of one", `{"jsonrpc":"2.0","id":"\\ufffd\ud800","method":"ping"}`, "the id has half a character in it"},
+	{"and a whole one", `{"jsonrpc":"2.0","id":"\uFFFD\ufffd�\ud801","method":"ping"}`, "the id has half a character in it"},
+	{"an id with whole ones", `{"jsonrpc":"2.0","id":"\uFFFD\ufffd�\\ufffd\\\ufffd","method":"ping"}`, ""},
+
 	{"the deepest", toolCall(`{"arguments":{"x":` + arrays(64-3) + `}}`), ""},
 	{"one deeper", toolCall(`{"arguments":{"x":` + arrays(64-2) + `}}`), "the message is nested more than 64 deep"},
 	{"far deeper", toolCall(`{"_meta":{"x":` + arrays(9000) + `}}`), "the message is nested more than 64 deep"},

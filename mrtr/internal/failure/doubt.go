@@ -8,6 +8,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr/internal/report"
 )
 
@@ -19,7 +20,8 @@ var endsInDoubt = []error{
 
 // InDoubt reports whether an error of an effect leaves open whether the effect happened: its
 // time ran out, it was cancelled, its connection ended after the request may have been sent,
-// or the error says so itself, as indeterminate does. ctx is that of the effect.
+// or the error says so itself, as indeterminate does, or a server's that lost the call. ctx is
+// that of the effect.
 func InDoubt(ctx context.Context, err, indeterminate error) bool {
 	if known := (*notDone)(nil); errors.As(err, &known) {
 		return false
@@ -31,7 +33,7 @@ func InDoubt(ctx context.Context, err, indeterminate error) bool {
 	var effect interface{ ToolErrorEffect() string }
 	return ctx.Err() != nil || errors.Is(err, indeterminate) ||
 		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
-		errors.As(err, &timeout) && timeout.Timeout() ||
+		errors.As(err, &timeout) && timeout.Timeout() || callerror.LeavesOpen(err) ||
 		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != report.Undone
 }
 

@@ -30,7 +30,7 @@ func (p *Pending) Judge(ctx context.Context, response mcp.InputResponse, limit i
 	if err != nil && p.How != "" {
 		p.Came = json.RawMessage(p.How)
 	}
-	if late && (!punctual || err == nil && !p.Settled()) {
+	if late && (!punctual || err == nil && !p.Answered()) {
 		asked.Came = p.Came
 		*p = asked
 		return "", p.lapse()
@@ -53,7 +53,7 @@ func (p *Pending) refusal(ctx context.Context, response mcp.InputResponse) strin
 
 // howAnswered is how a response answers its question, "" where it does not.
 func (p *Pending) howAnswered(response mcp.InputResponse, err error) string {
-	if err == nil && !p.Settled() || err != nil && !isNo(err) {
+	if err == nil && !p.Answered() || err != nil && !isNo(err) {
 		return ""
 	}
 	if r, ok := response.(*mcp.ElicitResult); ok && r != nil {

@@ -38,8 +38,8 @@ func Open(s *Spec) Pending {
 	return p
 }
 
-// Settled reports whether the question has its answer, or what stands in for it.
-func (p *Pending) Settled() bool { return p.Answer != nil }
+// Answered reports whether the question has its answer, or what stands in for it.
+func (p *Pending) Answered() bool { return p.Answer != nil }
 
 // StandIn settles a question that its client cannot be asked; nil leaves it open.
 func (p *Pending) StandIn(answer json.RawMessage) {
@@ -57,7 +57,7 @@ func (p *Pending) deadline() time.Time { return time.UnixMilli(p.Lapses) }
 func Deadlines(all []Pending) (until map[string]time.Time) {
 	for i := range all {
 		p := &all[i]
-		if p.Lapses == 0 || p.Settled() {
+		if p.Lapses == 0 || p.Answered() {
 			continue
 		}
 		if until == nil {
@@ -73,7 +73,7 @@ func Requests(all []Pending, client era.Era, call string) (mcp.InputRequestMap, 
 	requests := make(mcp.InputRequestMap, len(all))
 	for i := range all {
 		p := &all[i]
-		if p.Settled() {
+		if p.Answered() {
 			continue
 		}
 		request, err := p.request(p.Note)
@@ -91,7 +91,7 @@ func Requests(all []Pending, client era.Era, call string) (mcp.InputRequestMap, 
 // Keep keeps the forms of the questions that are open, for the process that gets their answers.
 func Keep(all []Pending) {
 	for i := range all {
-		if p := &all[i]; p.form != nil && !p.Settled() {
+		if p := &all[i]; p.form != nil && !p.Answered() {
 			form.Keep(p.Schema, p.form)
 		}
 	}

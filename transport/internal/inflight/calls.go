@@ -27,11 +27,7 @@ func TurnsAway(err *jsonrpc.Error) bool {
 }
 
 // ErrCutOff answers a call that a shutdown cut off.
-var ErrCutOff = &jsonrpc.Error{
-	Code:    CodeClosing,
-	Message: "the server is shutting down, and this call was cut off: what it did until then is not known",
-	Data:    json.RawMessage(`{"reason":"shutting_down","retryable":false,"effects":"unknown"}`),
-}
+var ErrCutOff = callerror.Unknown("the server is shutting down, and this call was cut off: what it did until then is not known", "shutting_down")
 
 // Calls are the unanswered calls of one connection. They are kept here because closing a
 // session of go-sdk waits for its handlers, but throws their answers away.

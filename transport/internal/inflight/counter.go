@@ -27,10 +27,6 @@ var (
 // It lies outside the range that JSON-RPC and the Model Context Protocol reserve.
 const CodeBusy = -31000
 
-// CodeClosing is the JSON-RPC code of a call that a shutdown cut off.
-// WebSocket has the same number for a server that goes.
-const CodeClosing = 1001
-
 // Busy answers a call that an error of [Counter.Enter] keeps out.
 func Busy(err error) *jsonrpc.Error { return &jsonrpc.Error{Code: CodeBusy, Message: err.Error()} }
 

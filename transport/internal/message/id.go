@@ -57,10 +57,24 @@ func isAltered(id []byte) bool {
 	if len(id) == 0 || id[0] != '"' {
 		return false
 	}
-	const replacement = "\uFFFD"
-	meant := bytes.Count(id, []byte(replacement)) + bytes.Count(bytes.ToLower(id), []byte(`\ufffd`))
+	meant := 0
+	for rest := id; len(rest) > 0; {
+		unit := 1
+		switch {
+		case bytes.HasPrefix(rest, []byte(replacement)), len(rest) >= len(replacementEscape) && strings.EqualFold(string(rest[:len(replacementEscape)]), replacementEscape):
+			meant++
+		case rest[0] == '\\': // what it escapes begins no escape
+			unit = min(2, len(rest))
+		}
+		rest = rest[unit:]
+	}
 	return strings.Count(string(jsontext.Walk(id, 1).Text()), replacement) > meant
 }
+
+const (
+	replacement       = "\uFFFD"
+	replacementEscape = `\ufffd`
+)
 
 func isNumber(raw []byte) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
