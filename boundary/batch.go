@@ -73,7 +73,7 @@ func Each[In, Out any](ctx context.Context, items []In, id func(In) string, f fu
 					ended[i].err = err
 					continue
 				}
-				ended[i] = <-start(ctx, c, func(ctx context.Context, _ *call) (Out, error) { return f(ctx, items[i]) })
+				ended[i] = alone(ctx, c, func(ctx context.Context, _ *call) (Out, error) { return f(ctx, items[i]) })
 			}
 		})
 	}

@@ -27,10 +27,10 @@ const (
 	maxKept = 1 << 12
 )
 
-// withRoom is a map of the catalog with room for one more. A full one is emptied: everything in
-// it can be made again.
-func withRoom[K comparable, V any](m map[K]V) map[K]V {
-	if m == nil || len(m) == maxKept {
+// withRoom is a map of what can be made again, with room for one more. One that is full, with
+// most in it, is emptied.
+func withRoom[K comparable, V any](m map[K]V, most int) map[K]V {
+	if m == nil || len(m) == most {
 		return map[K]V{}
 	}
 	return m
@@ -178,7 +178,7 @@ func (k *catalog) show(c *call, s shown) {
 		delete(own, c.tool)
 		return
 	case own == nil:
-		k.sessions, own = withRoom(k.sessions), map[string]shown{}
+		k.sessions, own = withRoom(k.sessions, maxKept), map[string]shown{}
 		k.sessions[viewer] = own
 	case len(own) == maxKept:
 		clear(own)
@@ -208,7 +208,7 @@ func (k *catalog) define(tool *mcp.Tool) *definition {
 	defer k.mu.Unlock()
 	def := k.tools[tool]
 	if def == nil {
-		k.tools = withRoom(k.tools)
+		k.tools = withRoom(k.tools, maxKept)
 		def = &definition{tool: tool, sink: k.sink}
 		k.tools[tool] = def
 	}
@@ -221,7 +221,7 @@ func (k *catalog) know(tools []*mcp.Tool) {
 	defer k.mu.Unlock()
 	for _, tool := range tools {
 		if tool != nil {
-			k.names = withRoom(k.names)
+			k.names = withRoom(k.names, maxKept)
 			k.names[tool.Name] = struct{}{}
 		}
 	}

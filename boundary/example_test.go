@@ -49,12 +49,11 @@ func ExampleLayers() {
 	res := exampleCall(context.Background(), server, "wipe", map[string]any{"no such argument": 1})
 	fmt.Println("agent:", res.Content[0].(*mcp.TextContent).Text)
 	// Output:
-	// 1 log
-	// 2 isolation
-	// 3 sizelimit
-	// 4 normalize
-	// 5 tiers
-	// 6 arguments
+	// 1 isolation
+	// 2 sizelimit
+	// 3 normalize
+	// 4 tiers
+	// 5 arguments
 	// log: WARN tool call failed: denied
 	// agent: Tool "wipe" is destructive, and this server does not offer destructive tools.
 }

@@ -51,13 +51,11 @@ type layer struct {
 	wrap func(b *boundary, next endpoint) endpoint
 }
 
-// layers, outermost first. log is outermost because it records the result that
-// the client gets, whichever layer made it. isolation is next, so that deadline
-// and recovery cover the marshalling of a tool's result too: a MarshalJSON method
-// is the tool's own code.
+// layers, outermost first. isolation is outermost, so that deadline and recovery cover
+// the marshalling of a tool's result too: a MarshalJSON method is the tool's own code. It
+// writes the record of the result that the client gets, whichever layer made it.
 func layers() []layer {
 	return []layer{
-		{"log", (*boundary).log},
 		{"isolation", (*boundary).isolation},
 		{"sizelimit", (*boundary).sizeLimit},
 		{"normalize", (*boundary).normalize},
@@ -81,7 +79,7 @@ type boundary struct {
 	sink      *sink
 	catalog   *catalog
 	abandoned abandoned
-	answer    endpoint // all layers and the tool
+	layered   endpoint // all layers and the tool
 }
 
 func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
@@ -92,10 +90,10 @@ func newBoundary(opts Options, next mcp.MethodHandler) *boundary {
 		catalog:   &catalog{next: next, alike: isSDK(next), sink: s},
 		abandoned: abandoned{limit: opts.MaxAbandoned, perClient: opts.MaxAbandonedPerClient},
 	}
-	b.answer = b.tool(next)
+	b.layered = b.tool(next)
 	all := layers()
 	for i := len(all) - 1; i >= 0; i-- {
-		b.answer = all[i].wrap(b, b.answer)
+		b.layered = all[i].wrap(b, b.layered)
 	}
 	return b
 }
@@ -122,7 +120,7 @@ func (b *boundary) receive(ctx context.Context, next mcp.MethodHandler, method s
 	case otherCall:
 		return answered(ctx, b, c, next, b.otherwise)
 	}
-	res, err := b.answer(ctx, c)
+	res, err := b.layered(ctx, c)
 	if other, ok := err.(*passed); ok {
 		return other.res, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,42 +21,102 @@ import (
 // handler behind at its deadline needs it.
 func (b *boundary) isolation(next endpoint) endpoint {
 	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
-		ended := isolated(ctx, b, c, next)
-		if ended.failed != nil {
-			return c.errorResult(ended.failed), nil
-		}
+		ended := isolated(ctx, b, c, next, b.settled)
 		return ended.res, ended.err
 	}
 }
 
 // isolated runs f on a goroutine of its own, under the call's deadline, unless too
 // many handlers were left behind. No code of the handler's runs after it returned.
-func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.Context, *call) (T, error)) outcome[T] {
+// settle makes an outcome what the client gets, and what the log says of it.
+func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.Context, *call) (T, error), settle settling[T]) outcome[T] {
+	r := &isolate[T]{b: b, ctx: ctx, c: c, settle: settle, delivered: make(chan outcome[T], 1)}
 	client := c.client()
 	if n, refused := b.abandoned.refuses(client, c.countedAs(b.catalog.knows(c))); refused {
-		return outcome[T]{failed: &failure{
+		return r.fail(&failure{
 			kind:  "unavailable",
 			text:  c.subject() + " was not run: this server is waiting for earlier calls of it that do not return.",
 			cause: fmt.Sprintf("%d abandoned handlers are still running", n),
-		}}
+		})
 	}
 	c.limit = b.opts.deadline(c)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, errDeadline)
 	defer cancel()
 
-	run := start(ctx, c, f)
-	ended, ok := run.wait(ctx)
-	if ok {
+	go guarded(ctx, c, f, r.end)
+	if ended, ok := r.wait(ctx); ok {
 		return ended
 	}
 	as := c.countedAs(c.definition() != nil || b.catalog.knows(c))
 	b.abandoned.add(client, as)
-	go func() {
-		late := <-run
+	left := r.claim(func(late *failure) {
 		b.abandoned.done(client, as)
-		b.logLate(c, late.failed)
-	}()
-	return outcome[T]{failed: overdue(ctx, c)}
+		b.logLate(c, late)
+	})
+	if !left { // it ended just now
+		b.abandoned.done(client, as)
+		return <-r.delivered
+	}
+	return r.fail(overdue(ctx, c))
+}
+
+// An isolate is a call whose handler runs on its own goroutine. Either that goroutine ends the
+// call or, past the deadline, that of the request: whichever claims it first.
+type isolate[T any] struct {
+	b      *boundary
+	ctx    context.Context // the request's
+	c      *call
+	settle settling[T]
+
+	claimed   atomic.Bool
+	late      func(*failure) // for the end of a handler that was left behind; set by claim
+	delivered chan outcome[T]
+}
+
+// settling is about how one kind of request ends. There is no record of some.
+type settling[T any] func(*call, outcome[T]) (outcome[T], *ending)
+
+// claim makes the request's goroutine the one that ends the call, unless it has ended.
+func (r *isolate[T]) claim(late func(*failure)) bool {
+	r.late = late
+	return r.claimed.CompareAndSwap(false, true)
+}
+
+// end is the end of the handler's goroutine, which writes the call's record: to wake another
+// one for that would cost more than the record. A logger that hangs keeps the goroutine, and
+// not the answer.
+func (r *isolate[T]) end(ended outcome[T]) {
+	if !r.claimed.CompareAndSwap(false, true) {
+		r.late(ended.failed)
+		return
+	}
+	ended, e := r.settle(r.c, ended)
+	r.b.logEnd(r.ctx, r.c, e, func() { r.delivered <- ended })
+}
+
+// fail ends the call on the request's goroutine.
+func (r *isolate[T]) fail(f *failure) outcome[T] {
+	ended, e := r.settle(r.c, outcome[T]{failed: f})
+	go r.b.logEnd(r.ctx, r.c, e, func() { r.delivered <- ended })
+	return <-r.delivered
+}
+
+// wait returns the outcome, or false once ctx has ended and the time to settle has
+// passed.
+func (r *isolate[T]) wait(ctx context.Context) (outcome[T], bool) {
+	select {
+	case ended := <-r.delivered:
+		return ended, true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(settlingTime)
+	defer timer.Stop()
+	select {
+	case ended := <-r.delivered:
+		return ended, true
+	case <-timer.C:
+		return outcome[T]{}, false
+	}
 }
 
 func (b *boundary) logLate(c *call, f *failure) {
@@ -72,7 +133,7 @@ func (b *boundary) logLate(c *call, f *failure) {
 
 // notified hands on a notification, which has no answer. There is no deadline.
 func (b *boundary) notified(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) error {
-	ended := <-start(ctx, nil, func(ctx context.Context, _ *call) (mcp.Result, error) { return next(ctx, method, req) })
+	ended := alone(ctx, nil, func(ctx context.Context, _ *call) (mcp.Result, error) { return next(ctx, method, req) })
 	if ended.failed == nil {
 		return ended.err
 	}
@@ -80,9 +141,6 @@ func (b *boundary) notified(ctx context.Context, next mcp.MethodHandler, method 
 		slog.String("method", method), slog.String("cause", ended.failed.cause), slog.String("stack", string(ended.failed.stack)))
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: internalErrorText}
 }
-
-// running yields the outcome of a function that runs on its own goroutine, once.
-type running[T any] chan outcome[T]
 
 // An outcome is how a function ended: it returned, or it failed by a panic or
 // runtime.Goexit.
@@ -92,20 +150,19 @@ type outcome[T any] struct {
 	failed *failure
 }
 
-// start runs f. c may be nil.
-func start[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) running[T] {
-	r := make(running[T], 1)
-	go func() {
-		stack.Grow[[14 << 10]byte]() // go-sdk's frames are deep
-		r.run(ctx, c, f)
-	}()
-	return r
+// alone runs f on a goroutine of its own, and waits for it. c may be nil.
+func alone[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error)) outcome[T] {
+	done := make(chan outcome[T], 1)
+	go guarded(ctx, c, f, func(ended outcome[T]) { done <- ended })
+	return <-done
 }
 
-func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *call) (T, error)) {
+// guarded runs f on a fresh goroutine, and calls end there, however f ends.
+func guarded[T any](ctx context.Context, c *call, f func(context.Context, *call) (T, error), end func(outcome[T])) {
+	stack.Grow[[14 << 10]byte]() // go-sdk's frames are deep
 	var ended outcome[T]
 	returned := false
-	defer func() { r <- ended }()
+	defer func() { end(ended) }()
 	defer func() {
 		if returned {
 			return
@@ -121,24 +178,6 @@ func (r running[T]) run(ctx context.Context, c *call, f func(context.Context, *c
 	returned = true
 }
 
-// wait returns the outcome, or false once ctx has ended and the time to settle has
-// passed.
-func (r running[T]) wait(ctx context.Context) (outcome[T], bool) {
-	select {
-	case ended := <-r:
-		return ended, true
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
-	select {
-	case ended := <-r:
-		return ended, true
-	case <-timer.C:
-		return outcome[T]{}, false
-	}
-}
-
 const internalErrorText = "internal error"
 
 // internalText is the client's text about a fault: the panic's value and the stack
@@ -150,9 +189,9 @@ func internalText(c *call) string {
 	return c.subject() + " failed because of a fault in the server. The arguments are not the reason."
 }
 
-// settle is how long a handler whose context has ended may still take to return,
+// settlingTime is how long a handler whose context has ended may still take to return,
 // so that one that respects its context can report its own error.
-const settle = 100 * time.Millisecond
+const settlingTime = 100 * time.Millisecond
 
 // deadlineError is the cause of a context whose deadline was the boundary's.
 type deadlineError struct{}

@@ -20,32 +20,23 @@ import (
 	"github.com/mrtr-go/sdk/internal/rendezvous"
 )
 
-// log writes one record per call: INFO for a result and for a declined question,
-// WARN for an error that the agent can correct, ERROR with cause and stack for a
-// fault. Sizes and digests stand for the values. Long texts are cut, since a client
-// chooses the name it calls and errors may quote it.
-func (b *boundary) log(next endpoint) endpoint {
-	return func(ctx context.Context, c *call) (*mcp.CallToolResult, error) {
-		res, err := next(ctx, c)
-		if b.sink.logger == nil {
-			return res, err
-		}
-		if other, ok := err.(*passed); ok {
-			b.logEnd(ctx, c, ending{measured: func() (int, string) { return len(other.data), digest(other.data) }})
-			return res, err
-		}
-		if err != nil {
-			b.logEnd(ctx, c, ending{err: err})
-			return res, err
-		}
-		e := ending{asks: res.InputRequests != nil}
-		if res.IsError && !e.asks {
-			e.failed = failureIn(res)
-		}
-		e.measured = func() (size int, digest string) { return sizeOf(res), digestOf(res) }
-		b.logEnd(ctx, c, e)
-		return res, err
+// settled is the result of a tool's call as the client gets it, and its record.
+func (b *boundary) settled(c *call, ended outcome[*mcp.CallToolResult]) (outcome[*mcp.CallToolResult], *ending) {
+	if ended.failed != nil {
+		ended = outcome[*mcp.CallToolResult]{res: c.errorResult(ended.failed)}
 	}
+	if other, ok := ended.err.(*passed); ok {
+		return ended, &ending{measured: func() (int, string) { return len(other.data), digest(other.data) }}
+	}
+	if ended.err != nil {
+		return ended, &ending{err: ended.err}
+	}
+	res := ended.res
+	e := &ending{asks: res.InputRequests != nil, measured: func() (int, string) { return sizeOf(res), digestOf(res) }}
+	if res.IsError && !e.asks {
+		e.failed = failureIn(res)
+	}
+	return ended, e
 }
 
 // An ending is how a call ended, for its record.
@@ -56,7 +47,15 @@ type ending struct {
 	measured func() (size int, digest string) // of a result; optional
 }
 
-func (b *boundary) logEnd(ctx context.Context, c *call, e ending) {
+// logEnd writes the record of a call, if there is one, and calls then as the sink does: INFO
+// for a result and for a declined question, WARN for an error that the agent can correct,
+// ERROR with cause and stack for a fault. Sizes and digests stand for the values. Long texts
+// are cut, since a client chooses the name it calls and errors may quote it.
+func (b *boundary) logEnd(ctx context.Context, c *call, e *ending, then func()) {
+	if e == nil {
+		then()
+		return
+	}
 	level, word := slog.LevelInfo, "call"
 	switch f := e.failed; {
 	case e.asks:
@@ -71,7 +70,7 @@ func (b *boundary) logEnd(ctx context.Context, c *call, e ending) {
 	default:
 		level, word = slog.LevelError, "call failed"
 	}
-	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) })
+	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) }, then)
 }
 
 func failureIn(res *mcp.CallToolResult) *failure {
@@ -81,7 +80,7 @@ func failureIn(res *mcp.CallToolResult) *failure {
 	return &failure{kind: "execution"}
 }
 
-func (c *call) record(e ending) []slog.Attr {
+func (c *call) record(e *ending) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String(c.kind.attr, c.loggedTool()),
 		slog.String("requestId", c.requestID),
@@ -289,46 +288,50 @@ func newSink(logger *slog.Logger) *sink {
 	return &sink{logger: slog.New(recoveringHandler{logger.Handler()})}
 }
 
-// log writes a record with these attributes.
+// log writes a record with these attributes, and waits for it.
 func (s *sink) log(ctx context.Context, level slog.Level, message string, attrs ...slog.Attr) {
-	s.record(ctx, level, message, func() []slog.Attr { return attrs })
-}
-
-// record writes a record whose attributes are made only if it is written.
-func (s *sink) record(ctx context.Context, level slog.Level, message string, attrs func() []slog.Attr) {
 	if s.logger == nil {
 		return
 	}
-	if s.overdue.Load() > 0 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.dropped++
+	told := make(chan struct{})
+	go s.record(ctx, level, message, func() []slog.Attr { return attrs }, func() { close(told) })
+	<-told
+}
+
+// record writes a record whose attributes are made only if it is written, and calls then once
+// that is done, or has taken logPatience. The logger may keep the goroutine for ever, or end it.
+func (s *sink) record(ctx context.Context, level slog.Level, message string, attrs func() []slog.Attr, then func()) {
+	if s.logger == nil || s.drops() {
+		then()
 		return
 	}
-	var late atomic.Bool // the caller may go on changing what attrs reads
-	written := make(chan struct{})
-	go func() {
-		defer func() {
-			close(written)
-			if late.Swap(true) {
-				s.overdue.Add(-1)
-			}
-		}()
-		if !s.logger.Enabled(ctx, level) || late.Load() {
-			return
-		}
-		s.logger.LogAttrs(ctx, level, message, s.withDropped(attrs())...)
-	}()
-	timer := time.NewTimer(logPatience)
-	defer timer.Stop()
-	select {
-	case <-written:
-	case <-timer.C:
+	var late atomic.Bool // what follows then may change what attrs reads
+	patience := time.AfterFunc(logPatience, func() {
+		late.Store(true)
 		s.overdue.Add(1)
-		if late.Swap(true) {
-			s.overdue.Add(-1) // it was written just now
+		then()
+	})
+	defer func() {
+		if patience.Stop() {
+			then()
+		} else {
+			s.overdue.Add(-1)
 		}
+	}()
+	if s.logger.Enabled(ctx, level) && !late.Load() {
+		s.logger.LogAttrs(ctx, level, message, s.withDropped(attrs())...)
 	}
+}
+
+// drops counts a record that is not written because another is overdue.
+func (s *sink) drops() bool {
+	if s.overdue.Load() <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
+	return true
 }
 
 func (s *sink) withDropped(attrs []slog.Attr) []slog.Attr {

@@ -13,11 +13,11 @@
 //
 // [Layers] names them; each has a file of its name. From the outside in:
 //
-//   - log writes one record per call, with sizes and digests in place of values.
 //   - isolation turns a panic, runtime.Goexit and a missed [Options.Deadline] into
 //     error results. The cause and the stack go to the log. A handler that misses
 //     its deadline is left behind, with its context cancelled; [Options.MaxAbandoned]
-//     bounds how many.
+//     bounds how many. It writes one record per call, with sizes and digests in place
+//     of values.
 //   - sizelimit keeps the end of a result that is too large.
 //   - normalize replaces a result that cannot be sent, or breaks the tool's output
 //     schema, by an error result, and reads errors.

@@ -44,7 +44,15 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 			}
 		}
 		return answer{res: made, size: size, failed: f}, nil
-	})
+	}, b.answer)
+	if ended.res.wire != nil {
+		return nil, ended.res.wire
+	}
+	return ended.res.res, nil
+}
+
+// answer is what the client gets of anything but a tool, and its record.
+func (b *boundary) answer(c *call, ended outcome[answer]) (outcome[answer], *ending) {
 	a := ended.res
 	if ended.failed != nil {
 		a = answer{failed: ended.failed}
@@ -56,18 +64,17 @@ func answered[R mcp.Result](ctx context.Context, b *boundary, c *call, next mcp.
 		f.effect = ""
 		a.wire = c.rpcError(f)
 	}
-	if a.wire != nil {
+	var e *ending
+	switch {
+	case a.wire != nil:
 		a.wire = within(b.opts.MaxResultBytes, a.wire)
 		if c.kind != otherCall || a.failed != nil {
-			b.logEnd(ctx, c, ending{err: a.wire, failed: a.failed})
+			e = &ending{err: a.wire, failed: a.failed}
 		}
-		return nil, a.wire
+	case c.kind != otherCall:
+		e = &ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }}
 	}
-	if c.kind == otherCall {
-		return a.res, nil
-	}
-	b.logEnd(ctx, c, ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }})
-	return a.res, nil
+	return outcome[answer]{res: a}, e
 }
 
 // An answer is a result or an error to send.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -92,12 +93,45 @@ func copiedForm(q mcp.InputRequest) (*mcp.ElicitParams, bool) {
 		return nil, false
 	}
 	schema, ok := form.RequestedSchema.(json.RawMessage)
-	if !ok || sendable(schema) != nil || !specification()["form"].Fits(schema) {
+	if !ok || !knownForms.fits(schema) {
 		return nil, false
 	}
 	made := *form
 	made.RequestedSchema = json.RawMessage(bytes.Clone(schema))
 	return &made, true
+}
+
+// A formMemory knows the schemas that were found to be forms: most questions have the same
+// words for everybody, and to judge their schema costs more than all else about them.
+type formMemory struct {
+	mu    sync.RWMutex // guards forms
+	forms map[string]struct{}
+}
+
+var knownForms formMemory
+
+const (
+	maxForms     = 1 << 10
+	maxFormBytes = 1 << 10 // of one that is kept
+)
+
+func (m *formMemory) fits(schema json.RawMessage) bool {
+	m.mu.RLock()
+	_, known := m.forms[string(schema)]
+	m.mu.RUnlock()
+	if known {
+		return true
+	}
+	if sendable(schema) != nil || !specification()["form"].Fits(schema) {
+		return false
+	}
+	if len(schema) <= maxFormBytes {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.forms = withRoom(m.forms, maxForms)
+		m.forms[string(schema)] = struct{}{}
+	}
+	return true
 }
 
 // formIn is the schema of a form as its author wrote it: the order of the fields counts. One

@@ -98,7 +98,7 @@ type needs struct{ modern, others []*question.Spec }
 
 // needsOf are the questions of [HandlerOptions.Needs] and those of a style. One of the former
 // that no client can fail to answer is a mistake, since it would do nothing there.
-func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ error) {
+func needsOf(modern, legacy, own []AnyQuestion) (n needs, _ error) {
 	specs, err := specsOf(nil, own)
 	if err != nil {
 		return n, err
@@ -111,14 +111,10 @@ func needsOf[In, Out any](s *Style[In, Out], own []AnyQuestion) (n needs, _ erro
 			return n, misuse("HandlerOptions.Needs has question %q, which goes on without an answer: it refuses nobody", q.Key)
 		}
 	}
-	legacy := s
-	if s.legacy != nil {
-		legacy = s.legacy
-	}
 	for _, style := range []struct {
 		asks []AnyQuestion
 		all  *[]*question.Spec
-	}{{s.Asks, &n.modern}, {legacy.Asks, &n.others}} {
+	}{{modern, &n.modern}, {legacy, &n.others}} {
 		asks, err := specsOf(nil, style.asks)
 		if err != nil {
 			return n, err

@@ -190,30 +190,31 @@ func (h history) appendBasis(text []byte, effect string, free bool) []byte {
 	return text
 }
 
-// with adds the effects that an earlier run of the round left. Its answers are added only where the
-// handler will not run, to undo: the keys of the effects are made of them. Elsewhere the request
-// brings the answers again.
-func (h history) with(left history, answers bool) history {
+// with adds what an earlier run of the round left: its effects, and the answers that this request does
+// not bring. Those were defaults, or known, and the idem of an effect behind one is made of it. Where the
+// call ends without its handler, the answers of the earlier run stand in place of those of the request.
+func (h history) with(left history, ends bool) history {
 	for _, e := range left {
+		old := (*entry)(nil)
+		if e.kind == listen.Answered {
+			old = h.answer(e.key)
+		}
 		switch {
-		case e.kind != listen.Answered:
+		case old == nil:
 			h = append(h, e)
-		case answers && h.answer(e.key) == nil:
-			h = append(h, e)
-		case answers:
-			if old := h.answer(e.key); !e.repeats(old) {
-				*old = e
-			}
+		case ends && !e.repeats(old):
+			*old = e
 		}
 	}
 	return h
 }
 
-// withAnswers puts the answers of the round among its effects, where they were.
-func (h history) withAnswers(since int, effects history) (all history) {
+// withAnswers puts the answers that the round came to among its effects, where they were, and the ones
+// that its request brought if they are asked for.
+func (h history) withAnswers(since int, brought bool, effects history) (all history) {
 	for i, e := range h {
 		switch {
-		case e.kind == listen.Answered && (i >= since || e.asked != nil):
+		case e.kind == listen.Answered && (i >= since || brought && e.asked != nil):
 			all = append(all, e)
 		case e.kind != listen.Answered && i >= since && len(effects) > 0:
 			all, effects = append(all, effects[0]), effects[1:]

@@ -54,11 +54,20 @@ type sent struct {
 	asks  []question.Pending
 }
 
-// runningEffect is an effect whose function has not returned.
+// runningEffect is an effect, or the undo of one, whose function has not returned.
 type runningEffect struct {
-	key   string
-	free  bool
-	until time.Time // when its time is up
+	key    string
+	free   bool
+	undoes bool
+	until  time.Time // when its time is up
+}
+
+// doubt is the entry of one whose end nobody waits for.
+func (e *runningEffect) doubt() entry {
+	if e.undoes {
+		return entry{kind: listen.Undone, key: e.key, doubt: true}
+	}
+	return entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free}
 }
 
 // idem is the idempotency key of an effect: a function of the call, the key, and the answers
@@ -83,12 +92,13 @@ func (l *ledger) Left() []byte {
 	open := slices.Clone(l.open)
 	for _, e := range l.running {
 		if !slices.ContainsFunc(open, func(o entry) bool { return o.key == e.key }) {
-			open = append(open, entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free})
+			open = append(open, e.doubt())
 		}
 	}
 	left := l.st.done.effectsSince(l.base, open)
-	if len(left) > 0 && len(l.target.undos) > 0 { // they may be undone without the request
-		left = l.st.done.withAnswers(l.base, left)
+	if len(left) > 0 {
+		undos := len(l.target.undos) > 0 // which may run without the request
+		left = l.st.done.withAnswers(l.base, undos, left)
 	}
 	return left.encode()
 }
@@ -299,7 +309,7 @@ func (l *ledger) outcome() history {
 	defer l.mu.Unlock()
 	h := l.st.done[:len(l.st.done):len(l.st.done)]
 	for _, e := range l.running {
-		h = append(h, entry{kind: listen.Tried, key: e.key, doubt: true, free: e.free})
+		h = append(h, e.doubt())
 	}
 	return h
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/given"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/sse"
@@ -365,4 +366,47 @@ func TestNarrowReachesAskOverAndItsPanicsAreRefused(t *testing.T) {
 	kit.FailsWith(t, kit.Call(t, kit.Connect(t, kit.ServeTool(rt, over, nil), nil), nil), "The tool failed unexpectedly.")
 	require.Len(t, seen.Of(observe.RequestRefused), 1)
 	require.Zero(t, seen.Entries())
+}
+
+// A style by version has in each era the undos, and the held handlers, of the style that serves it.
+func TestEachEraHasItsOwnStyle(t *testing.T) {
+	kit.Differs(t, "its store is of other processes, and the frames are here")
+	for client, own := range map[*wire.Options]string{nil: "modern", kit.Legacy: "legacy"} {
+		t.Run("undone as "+own, func(t *testing.T) {
+			var did kit.Deeds
+			undo := func(era string) mrtr.Undoing {
+				return kit.UndoWith("hold", func() error { did.Note(era); return nil })
+			}
+			modern := mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Once(s, "hold", did.Do("held"))
+				kit.Ask(s, kit.Text("q"))
+				return kit.Out{}, nil
+			})).OnStop(undo("modern"))
+			var list kit.Steps
+			hold := steps.Do(&list, "hold", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return did.Do("held")(ctx, idem) })
+			steps.Always(&list, kit.Text("q"))
+			list.End(kit.End("done"))
+			steps.OnStop(&list, hold, func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { did.Note("legacy"); return nil })
+			rt, _ := kit.NewRuntime(t, nil)
+			server := kit.ServeStyle(rt, mrtr.ByVersion(modern, kit.Build(t, &list)), nil)
+			out, err := kit.Connect(t, server, client).Call(t.Context(), "tool", map[string]any{"who": ""}, wire.Answers{"q": wire.Decline})
+			require.NoError(t, err)
+			require.Contains(t, out.Text, `"hold" was undone.`)
+			require.Equal(t, map[string]int{"held": 1, own: 1}, did.Done)
+		})
+	}
+	kit.InBubble(t, "held as long again when asked again", func(t *testing.T) {
+		rt, _ := kit.NewRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
+		asks := kit.Linear(func(s *kit.Stage, _ kit.Input) (kit.Output, error) {
+			return kit.Output{Said: kit.Ask(s, kit.Text("q"))}, nil
+		})
+		server := kit.ServeStyle(rt, mrtr.ByVersion(mrtr.Native(kit.Asking(kit.Units, kit.Itself)), linear.Coroutine(asks)), nil)
+		client, err := wire.Connect(t.Context(), server, kit.Legacy)
+		require.NoError(t, err)
+		defer client.Close()
+		slow := wire.InTurn(kit.After(40*time.Second, wire.Raw(`{"action":"accept"}`)), kit.After(40*time.Second, wire.Value("Oslo")))
+		out, err := client.Call(t.Context(), "tool", map[string]any{}, wire.Answers{"q": slow})
+		require.NoError(t, err)
+		kit.Said(t, out, "Oslo")
+	})
 }

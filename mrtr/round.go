@@ -216,10 +216,14 @@ func (r *round) GiveUp(why string) keep.Outcome {
 	r.give(errGivenUp)
 	o := r.cutShort(why)
 	if !o.Free {
-		failed := r.undo(r.life, r.target.undos, o.Err)
+		failed := r.undo(r.life, r.undos(), o.Err)
 		r.locked(func() {
 			for _, e := range r.running {
-				r.hear(listen.Entry{Kind: listen.InDoubt, Key: shown(e.key)})
+				about := listen.Entry{Kind: listen.InDoubt, Key: shown(e.key)}
+				if e.undoes {
+					about.Kind, about.Doubt, about.Reason = listen.Undone, true, "it is still being undone"
+				}
+				r.hear(about)
 			}
 		})
 		if failed != nil {
@@ -288,7 +292,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	free := r.frees(ctx, err)
 	r.leave(false)
 	if !free {
-		if failed := r.undo(ctx, r.target.undos, err); failed != nil { // the next request resumes the undoing
+		if failed := r.undo(ctx, r.undos(), err); failed != nil { // the next request resumes the undoing
 			return keep.Outcome{Err: r.outcome().report(failed), Free: true, Left: r.Left()}
 		}
 	}
@@ -321,17 +325,27 @@ func (r *round) leave(elsewhere bool) {
 	}
 }
 
-// cutOff says why the Keeper has ended a round before its time, "" if it has not, or if the handler
-// ended by itself.
+// cutOff says why a round that is kept was ended before its time, "" if it was not, or if the handler
+// has come to an end of its own. That is a verdict; of a handler that can't run again any other error
+// is one too, unless it tells of the end of the context.
 func (r *round) cutOff(ctx context.Context, err error) (why string) {
-	cause := (*keep.CutOff)(nil)
-	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) {
+	if !r.keeps || !r.entered || ctx.Err() == nil || endOf(ctx) != nil || isVerdict(err) || isProtocolError(err) {
 		return ""
 	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) && ReasonOf(err) != ShuttingDown {
-		return ""
+	cause := &keep.CutOff{Why: "its client left while this round ran"}
+	told := errors.As(context.Cause(ctx), &cause) && (errors.Is(err, context.Canceled) || errors.Is(err, cause) || ReasonOf(err) == ShuttingDown)
+	if told || r.runsAgain() {
+		return cause.Why
 	}
-	return cause.Why
+	return ""
+}
+
+// isVerdict reports whether an error is what a handler decided about its call, however its context
+// ended meanwhile.
+func isVerdict(err error) bool {
+	var stop *stopped
+	reason := ReasonOf(err)
+	return reason != "" && reason != ShuttingDown || errors.As(err, &stop)
 }
 
 // frees reports whether an error is no outcome of the round: the next request of its kind resumes
@@ -342,7 +356,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 		return true // the request ends, and its turn was not taken
 	case !r.keeps, r.intent != nil && r.intent.alone, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
-	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && (!r.entered || r.runsAgain()):
+	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && !r.entered && !isVerdict(err):
 		return true
 	}
 	var e *Error
@@ -368,7 +382,7 @@ func (r *round) runsAgain() bool {
 	if r.intent != nil {
 		return !r.intent.alone
 	}
-	return r.target.again || r.target.cancel
+	return r.target.again || r.target.cancel && !(r.target.holds && !r.target.replays)
 }
 
 // cutShort is the outcome of an interrupted run, or of one whose handler outlived its context. If the

@@ -85,6 +85,7 @@ type target struct {
 	differs        func(p *Pass, print string) error
 	replays, holds bool
 	undos          []Undoing
+	legacyUndos    []Undoing // of the style that legacy clients are served with
 	wait           func(p *Pass) error
 	leave          func(p *Pass, elsewhere bool)
 	save           func(value any) (json.RawMessage, error)
@@ -103,13 +104,17 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if s.Again {
 		ownInterrupted = InterruptedAgain
 	}
-	needs, err := needsOf(s, o.Needs)
+	legacy := s
+	if s.legacy != nil {
+		legacy = s.legacy
+	}
+	needs, err := needsOf(s.Asks, legacy.Asks, o.Needs)
 	if err = cmp.Or(err,
 		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
 		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
 		inherit(&o.Same, rt.opts.Same, SameWaiting, "HandlerOptions.Same"),
 		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
-		checkUndos(s.Undos), o.Task.check(),
+		checkUndos(s.Undos), checkUndos(legacy.Undos), o.Task.check(),
 	); err != nil {
 		panic(err)
 	}
@@ -125,20 +130,11 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
 		needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
-		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, wait: s.Wait, leave: s.Leave,
+		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, legacyUndos: legacy.Undos, wait: s.Wait, leave: s.Leave,
 		save: result.Saver(format), load: result.Loader(format), stopped: stopper(format),
 	}
 	if t.sameKey == nil {
 		t.sameKey = rt.opts.SameKey
-	}
-	if l := s.legacy; l != nil && l.Leave != nil {
-		modern := t.leave
-		t.holds, t.leave = t.holds || l.Holds, func(p *Pass, elsewhere bool) {
-			if modern != nil {
-				modern(p, elsewhere)
-			}
-			l.Leave(p, elsewhere)
-		}
 	}
 	if o.StateTTL != 0 {
 		rt.sealFor(t)
@@ -334,8 +330,29 @@ func ByVersion[In, Out any](modern, legacy Style[In, Out]) Style[In, Out] {
 	if legacy.legacy != nil {
 		legacy = *legacy.legacy
 	}
-	modern.legacy = &legacy
-	return modern
+	both := modern
+	both.legacy = &legacy
+	of := func(p *Pass) *Style[In, Out] {
+		if p.Call().Modern() {
+			return &modern
+		}
+		return &legacy
+	}
+	both.Enter = func(ctx context.Context, p *Pass, in In) (*IncompleteResult, Out, error) {
+		return of(p).Enter(ctx, p, in)
+	}
+	both.Wait = func(p *Pass) error {
+		if wait := of(p).Wait; wait != nil {
+			return wait(p)
+		}
+		return nil
+	}
+	both.Leave = func(p *Pass, elsewhere bool) {
+		if leave := of(p).Leave; leave != nil {
+			leave(p, elsewhere)
+		}
+	}
+	return both
 }
 
 // OnStop returns the style with undos, for a call that ends without completing: declined, failed,

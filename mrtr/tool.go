@@ -244,14 +244,11 @@ type roundOf[In, Out any] struct {
 
 // enter gives each entry the input as it arrived: a handler may be entered several times.
 func (r *roundOf[In, Out]) enter(ctx context.Context, p *Pass) (*IncompleteResult, any, error) {
-	in, enter := r.in, r.front.style.Enter
+	in := r.in
 	if r.front.mutable {
 		r.in = snapshot.Of(in)
 	}
-	if legacy := r.front.style.legacy; legacy != nil && r.ex.client.Era != era.Modern {
-		enter = legacy.Enter
-	}
-	need, out, err := enter(ctx, p, in)
+	need, out, err := r.front.style.Enter(ctx, p, in)
 	if need != nil || err != nil {
 		return need, nil, err
 	}

@@ -76,6 +76,14 @@ func checkUndos(undos []Undoing) error {
 	return nil
 }
 
+// undos are those of the style that the call is served with.
+func (l *ledger) undos() []Undoing {
+	if l.ex.client.Era == era.Modern {
+		return l.target.undos
+	}
+	return l.target.legacyUndos
+}
+
 // undo undoes the effects of a call that has stopped, the last one first. It waits for an
 // effect that still runs: one that runs on beyond its time stays in doubt. So does one that a
 // forgotten run of the turn may have undone. An error says that the Keeper could not write down that
@@ -133,11 +141,27 @@ func (l *ledger) runs(key string) bool {
 	return l.isRunning(key)
 }
 
+// beginUndo marks an effect as being undone, unless it runs, was undone, or is being undone: a round
+// that is given up may still be at it.
+func (l *ledger) beginUndo(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isRunning(key) || l.st.done.undoing(key) != nil {
+		return false
+	}
+	l.run(runningEffect{key: key, undoes: true, until: time.Now().Add(defaultWithin)})
+	return true
+}
+
 func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error) error {
+	if !l.beginUndo(e.key) {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, defaultWithin)
 	defer cancel()
 	end := entry{kind: listen.Undone, key: e.key, doubt: true}
 	if err := l.noteBegun(ctx, end); err != nil {
+		l.locked(func() { l.ended(e.key) })
 		return err
 	}
 	l.mu.Lock()
@@ -166,7 +190,10 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 		end.kind = listen.Stands
 		about.Err, about.Reason = failed, "it could not be undone"
 	}
-	l.locked(func() { l.grow(end, about) })
+	l.locked(func() {
+		l.ended(e.key)
+		l.grow(end, about)
+	})
 	if l.notes != nil {
 		l.noteEnded(&entry{kind: listen.Undone, key: e.key})
 	}
@@ -188,7 +215,7 @@ func (l *ledger) doubtUndoings(left history) {
 // Abandon undoes the effects of a call that only this held handler could have resumed.
 func (p *Pass) Abandon(why error) {
 	if l := p.at.Load(); !l.st.isKept() {
-		_ = l.undo(context.Background(), l.target.undos, why) // no Keeper has the round
+		_ = l.undo(context.Background(), l.undos(), why) // no Keeper has the round
 	}
 }
 
@@ -229,6 +256,14 @@ func (r *round) request() json.RawMessage {
 		w.Flag("keyed", in.keyed)
 		w.Flag("alone", in.alone)
 	}
+	if len(r.target.undos) > 0 {
+		w.List("undos")
+		for i, u := range r.target.undos {
+			w.Object(i, "key", u.key)
+			w.EndObject()
+		}
+		w.EndList()
+	}
 	return w.End()
 }
 
@@ -244,20 +279,49 @@ func (rt *Runtime) ofRequest(ctx context.Context, request json.RawMessage, token
 	}
 	r := newRound(t, ex)
 	r.principal, r.keeps, r.life = principal, true, ctx
+	split, mark := c.Flag("split"), c.Text("mark")
+	in := &intent{name: c.Text("intent"), print: c.Text("print"), keyed: c.Flag("keyed"), alone: c.Flag("alone")}
+	undos := undosIn(&c)
 	if token == "" {
-		r.st = state{version: t.version, style: t.print, mark: c.Text("mark")}
-		r.intent = &intent{name: c.Text("intent"), print: c.Text("print"), keyed: c.Flag("keyed"), alone: c.Flag("alone")}
-		r.st.id = r.intent.name + digest.NewID() // until the Keeper tells under which its effects are
-		return r
+		r.st = state{version: t.version, style: t.print, mark: mark}
+		r.intent, r.st.id = in, in.name+digest.NewID() // until the Keeper tells under which its effects are
+	} else {
+		var err error
+		if r.st, err = r.unsealKept(token); err != nil {
+			return nil
+		}
 	}
-	var err error
-	if r.st, err = r.unsealKept(token); err != nil {
+	if t.leavesUndo(r.st.done, undos) {
 		return nil
 	}
-	if c.Flag("split") {
+	if token != "" && split {
 		r.splitOff()
 	}
 	return r
+}
+
+// undosIn are the keys of the undos that whoever made a request had.
+func undosIn(request *jsontext.Reader) (keys []string) {
+	if request.List("undos") {
+		for i := 0; request.Object(i); i++ {
+			keys = append(keys, request.First("key"))
+			request.EndObject()
+		}
+	}
+	return keys
+}
+
+// leavesUndo reports whether a call is left to an instance of another version, since it may need one of
+// these undos that this target does not have. The effects of a turn that was cut off show when it is
+// claimed.
+func (t *target) leavesUndo(h history, undos []string) bool {
+	needs := func(key string) bool {
+		return h.find(func(e *entry) bool { return e.mayStand() && shown(e.key) == key }) != nil
+	}
+	shows := slices.ContainsFunc(undos, needs)
+	return slices.ContainsFunc(undos, func(key string) bool {
+		return (!shows || needs(key)) && !slices.ContainsFunc(t.undos, func(u Undoing) bool { return u.key == key })
+	})
 }
 
 // endAbandoned ends the call of an outcome or a turn that is looked after, unless it was resumed.

@@ -17,10 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/wire"
-	"github.com/mrtr-go/sdk/mrtr"
-	"github.com/mrtr-go/sdk/mrtr/durable"
-	"github.com/mrtr-go/sdk/mrtr/visit"
-	"github.com/mrtr-go/sdk/statecodec"
+	"github.com/mrtr-go/sdk/options/replay"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -250,88 +247,10 @@ func TestTasksAreLimited(t *testing.T) {
 	require.Equal(t, "task", s.ResultType)
 }
 
-// Two servers with one store and one key, and an audience each: nothing that one has sealed or recorded
-// is anything to the other, and what the other tries harms nobody.
 func TestTwoAudiencesShareNothing(t *testing.T) {
-	for name, play := range map[string]func(t *testing.T, here, there *erasing){
-		"the state of a gate": func(t *testing.T, here, there *erasing) {
-			approval := here.asks(here.plain, "", nil)
-			yes := map[string]any{approval.Asks[0].Key: map[string]any{"action": "accept", "content": map[string]any{"approve": true}}}
-			refusedState(t, there.asks(there.plain, approval.State, yes))
-			require.Equal(t, "seat", here.asks(here.plain, approval.State, yes).Asks[0].Key)
-		},
-		"the state of a tool, in a gate's pass": func(t *testing.T, here, there *erasing) {
-			seat := here.approves(here.plain)
-			answer := map[string]any{seat.Asks[0].Key: accept("seat", secret)}
-			refusedState(t, there.asks(there.plain, seat.State, answer))
-			require.Equal(t, "sure", here.asks(here.plain, seat.State, answer).Asks[0].Key)
-		},
-		"a task": func(t *testing.T, here, there *erasing) {
-			task := here.waits()
-			for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-				_, failed := there.send(method, map[string]any{"taskId": task, "inputResponses": map[string]any{here.get(task).keys()[0]: accept("sure", "no")}})
-				require.NotNil(t, failed, method)
-				require.EqualValues(t, jsonrpc.CodeInvalidParams, failed.Code)
-			}
-			close(here.goesOn)
-			here.goOn(task)
-			require.Equal(t, "completed", here.settle(task).Status)
-		},
-		"a visit": func(t *testing.T, here, there *erasing) {
-			task := here.approves(here.client).Task
-			here.seats(task)
-			id := <-here.page
-			require.ErrorIs(t, there.visits.Done(t.Context(), id, "anna", "forged"), visit.ErrNoVisit)
-			require.NoError(t, here.visits.Done(t.Context(), id, "anna", "paid"))
-			require.ErrorIs(t, there.visits.Done(t.Context(), id, "anna", "forged"), visit.ErrNoVisit)
-			close(here.goesOn)
-			here.goOn(task)
-			require.Contains(t, string(here.settle(task).Result), "paid")
-		},
-		"an approval": func(t *testing.T, here, there *erasing) {
-			here.approves(here.plain)
-			require.NotEqual(t, "seat", there.asks(there.plain, "", nil).Asks[0].Key)
-			require.Equal(t, "seat", here.asks(here.plain, "", nil).Asks[0].Key)
-			require.NoError(t, there.gate.Revoke(t.Context(), "anna", "book"))
-			require.Equal(t, "seat", here.asks(here.plain, "", nil).Asks[0].Key)
-		},
-		"an equal call": func(t *testing.T, here, there *erasing) {
-			intent := func(of *erasing) string { return of.calls[len(of.calls)-1][:22] } // the id of a call begins with it
-			here.asks(here.plain, "", nil)
-			first := intent(here)
-			there.asks(there.plain, "", nil)
-			require.NotEqual(t, first, intent(there))
-			here.asks(here.plain, "", nil)
-			require.Equal(t, first, intent(here))
-		},
-		"a record": func(t *testing.T, here, there *erasing) {
-			here.waits()
-			there.calls = here.calls
-			erased, err := there.erase()
-			require.NoError(t, err)
-			require.Zero(t, erased)
-			erased, err = here.erase()
-			require.NoError(t, err)
-			require.Greater(t, erased, 3)
-		},
-	} {
+	for name, audience := range replay.Audiences {
 		for scope, records := range map[string]store.Store{"one process": store.NewMemory(nil), "machine": machine{store.NewMemory(nil)}} {
-			t.Run(name+" of "+scope, func(t *testing.T) {
-				o := mrtr.Options{Durable: durable.In(records, nil)}
-				if scope == "machine" {
-					o.State = &statecodec.Options{Keys: []statecodec.Key{statecodec.GenerateKey()}}
-				}
-				here, there := o, o
-				here.Audience, there.Audience = "payments", "sandbox"
-				play(t, newErasing(t, here, true), newErasing(t, there, true))
-			})
+			t.Run(name+" of "+scope, func(t *testing.T) { audience.Hold(t, records) })
 		}
 	}
-}
-
-func refusedState(t *testing.T, reply *wire.Reply) {
-	t.Helper()
-	var failed *jsonrpc.Error
-	require.ErrorAs(t, reply.Error, &failed)
-	require.EqualValues(t, jsonrpc.CodeInvalidParams, failed.Code)
 }

@@ -34,6 +34,8 @@ type Backend struct {
 	Addresses func(t *testing.T) func() string
 	// Open opens the store at an address, in a process that a test starts.
 	Open func(ctx context.Context, address string) (store.Store, error)
+	// Dump is all that the backend shows of its records to somebody who asks it for all.
+	Dump func(t *testing.T, address string) []byte
 	// Subject opens a store in this process, for outages to befall. Its Wipe leaves the
 	// handle usable.
 	Subject func(t *testing.T) *storetest.Subject
@@ -55,10 +57,10 @@ const (
 	patience = 90 * time.Second
 )
 
-// Run plays every table: kills, freezes, replays, the answer to each client whatever it and its
-// server do, a fleet whose processes are killed time and again, with calls and with tasks, outages
-// of the store, and random schedules. By day the random and the long ones are shorter, and only
-// some backends play the answers to clients.
+// Run plays every table: kills, freezes, replays, erasures, the answer to each client whatever it
+// and its server do, a fleet whose processes are killed time and again, with calls and with tasks,
+// outages of the store, and random schedules. By day the random and the long ones are shorter, and
+// only some backends play the answers to clients.
 func (b *Backend) Run(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, fleet.Points, (*cell).kill)) })
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, freezes, (*cell).freeze)) })
@@ -71,6 +73,7 @@ func (b *Backend) Run(t *testing.T) {
 		t.Run("abandoned", b.runAbandoned) // which mostly waits
 		t.Run("abandoned kills", b.runAbandonedKills)
 	}
+	t.Run("erased", b.runErasures)
 	t.Run("outage", b.runOutages)
 	t.Run("schedules", storm.Schedules{Subject: b.Subject, Number: storm.Nightly(40, 10), AtOnce: 20, Lease: 400 * time.Millisecond}.Run)
 }

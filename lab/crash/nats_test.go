@@ -4,6 +4,8 @@ package crash
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,6 +31,22 @@ var natsServer = &Backend{
 			return nil, err
 		}
 		return natsstore.Open(ctx, nc, nil)
+	},
+	Dump: func(t *testing.T, url string) (all []byte) {
+		js, err := jetstream.New(connectNATS(t, url))
+		require.NoError(t, err)
+		stream, err := js.Stream(t.Context(), streamName)
+		require.NoError(t, err)
+		state := stream.CachedInfo().State
+		for n := state.FirstSeq; n <= state.LastSeq; n++ {
+			m, err := stream.GetMsg(t.Context(), n)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue
+			}
+			require.NoError(t, err)
+			all = fmt.Appendf(all, "%s %v %s ", m.Subject, m.Header, m.Data)
+		}
+		return all
 	},
 	Subject: func(t *testing.T) *storetest.Subject {
 		srv := natstest.Run(t, &server.Options{JetStream: true})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +30,23 @@ var postgres = &Backend{
 			return nil, err
 		}
 		return pgstore.Open(ctx, pool, nil)
+	},
+	Dump: func(t *testing.T, address string) (all []byte) {
+		pool, err := pgxpool.New(t.Context(), address)
+		require.NoError(t, err)
+		defer pool.Close()
+		rows, err := pool.Query(t.Context(), "SELECT * FROM mrtr_rounds", pgx.QueryExecModeSimpleProtocol)
+		require.NoError(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			values, err := rows.Values()
+			require.NoError(t, err)
+			for _, value := range values {
+				all = fmt.Appendf(all, "%s ", value)
+			}
+		}
+		require.NoError(t, rows.Err())
+		return all
 	},
 	Subject: func(t *testing.T) *storetest.Subject {
 		opts := &pgstore.Options{Table: "rounds_" + strings.ToLower(rand.Text())}

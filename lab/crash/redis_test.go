@@ -4,6 +4,7 @@ package crash
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strconv"
 	"sync/atomic"
@@ -25,6 +26,21 @@ var redisServer = &Backend{
 	Addresses: func(t *testing.T) func() string { return at(storetest.Redis.Shared(t)) },
 	Open: func(ctx context.Context, addr string) (store.Store, error) {
 		return redisstore.Open(ctx, redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}), nil)
+	},
+	Dump: func(t *testing.T, addr string) (all []byte) {
+		client := connectRedis(t, addr, 0)
+		keys := client.Scan(t.Context(), 0, "*", 1000).Iterator()
+		for keys.Next(t.Context()) {
+			kind, err := client.Type(t.Context(), keys.Val()).Result()
+			require.NoError(t, err)
+			read := map[string][]any{"hash": {"HGETALL", keys.Val()}, "zset": {"ZRANGE", keys.Val(), 0, -1}}[kind]
+			require.NotNil(t, read, kind)
+			value, err := client.Do(t.Context(), read...).Result()
+			require.NoError(t, err)
+			all = fmt.Appendf(all, "%s %v ", keys.Val(), value)
+		}
+		require.NoError(t, keys.Err())
+		return all
 	},
 	Subject: func(t *testing.T) *storetest.Subject {
 		addr, db := storetest.Redis.Shared(t), int(lastDB.Add(1))%storetest.RedisDatabases

@@ -42,16 +42,37 @@ func (b *Backend) runReplays(t *testing.T) {
 	require.Greater(t, played, 20)
 }
 
+// runErasures holds what becomes of the records of an erased call, and what two audiences are to each
+// other.
+func (b *Backend) runErasures(t *testing.T) {
+	require.NotEmpty(t, replay.Erasures)
+	for name, c := range replay.Erasures {
+		t.Run(name, func(t *testing.T) {
+			address := b.Addresses(t)()
+			c.Hold(t, b.open(t, address), func() []byte { return b.Dump(t, address) })
+		})
+	}
+	require.NotEmpty(t, replay.Audiences)
+	for name, a := range replay.Audiences {
+		t.Run(name, func(t *testing.T) { a.Hold(t, b.open(t, b.Addresses(t)())) })
+	}
+}
+
+// open opens the store at an address until the test ends.
+func (b *Backend) open(t *testing.T, address string) store.Store {
+	s, err := b.Open(t.Context(), address)
+	require.NoError(t, err)
+	if c, ok := s.(io.Closer); ok {
+		t.Cleanup(func() { require.NoError(t, c.Close()) })
+	}
+	return s
+}
+
 // pair is two handles of one store.
 func (b *Backend) pair(t *testing.T) (stores []store.Store) {
 	address := b.Addresses(t)()
 	for range 2 {
-		s, err := b.Open(t.Context(), address)
-		require.NoError(t, err)
-		if c, ok := s.(io.Closer); ok {
-			t.Cleanup(func() { require.NoError(t, c.Close()) })
-		}
-		stores = append(stores, s)
+		stores = append(stores, b.open(t, address))
 	}
 	return stores
 }

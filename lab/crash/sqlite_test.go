@@ -5,7 +5,9 @@ package crash
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -23,12 +25,27 @@ var sqlite = &Backend{
 		return func() string { return filepath.Join(t.TempDir(), "rounds.db") }
 	},
 	Open:    func(ctx context.Context, path string) (store.Store, error) { return sqlitestore.Open(ctx, path, nil) },
+	Dump:    sqliteDump,
 	Subject: sqliteSubject,
 	Lacks: map[string]string{
 		"answers clogged":          noNetwork,
 		"clogged after the effect": noNetwork,
 	},
 	Outcomes: true,
+}
+
+// sqliteDump is the bytes of the file and of its log, which is emptied into the file first.
+func sqliteDump(t *testing.T, path string) (all []byte) {
+	file, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	_, err = file.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	require.NoError(t, errors.Join(err, file.Close()))
+	for _, suffix := range []string{"", "-wal"} {
+		text, err := os.ReadFile(path + suffix)
+		require.NoError(t, err)
+		all = append(all, text...)
+	}
+	return all
 }
 
 const noNetwork = "a file has no network between a request and its answer"

@@ -170,15 +170,19 @@ func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, erro
 		}
 	}
 	if c.conn == nil {
+		c.closed.Store(nil)
 		conn, err := c.dial(ctx)
 		if err != nil {
 			return nil, asTold(err)
 		}
 		c.conn = conn
 	}
-	c.closed.Store(nil)
 	reply, err := c.conn.Send(ctx, r)
-	if closed := c.closed.Load(); err != nil && closed != nil && closed.Code == websocket.CloseGoingAway {
+	var closed *wstransport.CloseError
+	if !errors.As(err, &closed) { // which a write may learn first
+		closed = c.closed.Load()
+	}
+	if err != nil && closed != nil && closed.Code == websocket.CloseGoingAway {
 		return nil, errTold // what was not answered before that was not begun
 	}
 	return reply, asTold(err)

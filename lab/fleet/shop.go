@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -112,16 +113,31 @@ func (s *Shop) Find(_ context.Context, idem string) (Receipt, bool, error) {
 	return paid[i], true, err
 }
 
-// Payments are the lines of a ledger.
+// Payments are the lines of a ledger, but for what was held.
 func Payments(l Ledger) (paid []Receipt, err error) {
 	lines, err := l.Lines()
 	for _, words := range lines {
+		if words[0] == noteHeld || words[0] == noteReleased {
+			continue
+		}
 		if len(words) != 2 {
 			return nil, fmt.Errorf("%q is no payment", words)
 		}
 		paid = append(paid, Receipt{words[0], words[1]})
 	}
 	return paid, err
+}
+
+// Holds are how often each order was held.
+func Holds(l Ledger) (times map[string]int, err error) {
+	times = map[string]int{}
+	lines, err := l.Lines()
+	for _, words := range lines {
+		if words[0] == noteHeld {
+			times[words[2]]++
+		}
+	}
+	return times, err
 }
 
 // Judge holds an answer to an order against the ledger, and counts the payments. Its faults
@@ -148,6 +164,9 @@ var (
 	mayMail = mrtr.Confirm("mail", "Mail the receipt?")
 )
 
+// The first words of lines that are no payments. Behind them stand a key and an order.
+const noteHeld, noteReleased = "held", "released"
+
 // hold notes that something is held for an order. It is released if the call stops.
 func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
 	if !s.Holds {
@@ -158,7 +177,7 @@ func (s *Shop) hold(ctx context.Context, c *mrtr.Call, order string) error {
 }
 
 func (s *Shop) enterHold(order, idem string) (string, error) {
-	err := s.Ledger.Enter("held", idem)
+	err := s.Ledger.Enter(noteHeld, idem, order)
 	s.reach(order, Held)
 	return idem, err
 }
@@ -176,9 +195,10 @@ func (s *Shop) release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) err
 	if err != nil {
 		return err
 	}
-	held := slices.ContainsFunc(lines, func(words []string) bool { return slices.Equal(words, []string{"held", u.Idem}) })
-	if held {
-		err = s.Ledger.Enter("released", u.Idem)
+	for _, words := range lines {
+		if words[0] == noteHeld && words[1] == u.Idem {
+			err = errors.Join(err, s.Ledger.Enter(noteReleased, u.Idem, words[len(words)-1]))
+		}
 	}
 	if err == nil && u.InDoubt {
 		err = mrtr.ErrFound

@@ -48,6 +48,7 @@ type Command struct {
 	Nth      int  // the effect at which it happens
 	After    bool // after that effect
 	Both     bool // the request is sent again to both instances at once
+	Replayed bool
 }
 
 type action string
@@ -63,6 +64,9 @@ const (
 	again action = "sends again"
 	// twice: a round is answered twice at once.
 	twice action = "answers twice at once"
+	// replay: a round is answered, in a call that its client plays once more from its first request,
+	// each at its own instance, or at the other one (At).
+	replay action = "plays again:"
 	// alter: a round is answered with an altered state.
 	alter action = "alters"
 	// transplant: a round's state is sent with another request.
@@ -75,7 +79,8 @@ const (
 	// After. Where a store remembers the round, it is sent again at once, at its own
 	// instance or another (At) or at Both.
 	leave action = "answers and hangs up"
-	// dies: the same, and the instance dies there.
+	// dies: the same, and the instance dies there. If Replayed, the client plays its call once more
+	// before it sends the request again.
 	dies action = "answers, and the instance dies"
 	// stalls: the same, and the handler stops after that effect until its time is up.
 	stalls action = "answers, and the handler stalls"
@@ -143,7 +148,7 @@ const (
 // Mostly calls go on as they should, for only then is there something to disturb.
 var (
 	actions = []action{
-		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice,
+		start, start, start, retry, retry, retry, retry, retry, retry, retry, retry, again, again, twice, twice, replay, replay,
 		leave, leave, dies, stalls,
 		alter, transplant, transplant, legacy, legacy, legacy, task, task, task, restart, restart, restart, desks, desks, wait, closed, spoilt,
 	}
@@ -203,8 +208,11 @@ var commands = rapid.Custom(func(t *rapid.T) Command {
 	case leave, dies, stalls:
 		c.Latest, c.Manners, c.At = latest.Draw(t, "latest"), mostlyRight.Draw(t, "manners"), number("at", 2)
 		c.Nth, c.After, c.Both = 1+number("nth", 2), rapid.Bool().Draw(t, "after"), rapid.Bool().Draw(t, "both")
+		c.Replayed = c.Do == dies && rapid.Bool().Draw(t, "replayed")
 	case desks:
 		c.Mood = rapid.SampledFrom(moods).Draw(t, "mood")
+	case replay:
+		c.Latest, c.Manners, c.At = latest.Draw(t, "latest"), mostlyRight.Draw(t, "manners"), number("at", 2)
 	case twice:
 		c.Latest, c.Manners = latest.Draw(t, "latest"), manners.Draw(t, "manners")
 	case alter:

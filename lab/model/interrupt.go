@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -56,6 +58,16 @@ func (p *player) interrupt(c Command, r *request) (steps int, err error) {
 		want.undoes = mayUndo
 		return 1, p.book(before, want)
 	}
+	if c.Replayed {
+		if err := p.book(before, want); err != nil {
+			return 1, err
+		}
+		steps, err := p.replay(r, c.At)
+		if err == nil {
+			_, err = p.send(r, "sends again:")
+		}
+		return steps + 2, err
+	}
 	again, sibling := *r, *r
 	sibling.at = 1 - r.at
 	all := []*request{&again}
@@ -66,4 +78,31 @@ func (p *player) interrupt(c Command, r *request) (steps int, err error) {
 		all = []*request{&again, &sibling}
 	}
 	return 1 + len(all), p.sendAll("sends again:", before, []*prediction{want}, all...)
+}
+
+// replay plays the call of a request from its first one, as a client does that resumes from its top.
+func (p *player) replay(r *request, at int) (steps int, err error) {
+	chain := []*request{r}
+	for ; r.from != nil; chain = append(chain, r) {
+		r = r.from.by
+	}
+	var from *round
+	for _, was := range slices.Backward(chain) {
+		again := *was
+		if from != nil {
+			again = *from.answered(nil)
+			for key := range again.manners {
+				again.manners[key] = cmp.Or(was.manners[key], right)
+			}
+			again.at = was.at
+		}
+		if at == 1 && was.at != elsewhere {
+			again.at = 1 - was.at
+		}
+		from, err = p.send(&again, string(replay))
+		if steps++; err != nil || from == nil {
+			return steps, err
+		}
+	}
+	return steps, nil
 }

@@ -64,11 +64,16 @@ func faultPick[T any](on bool, wrong, right T) T {
 func faults() []fault { return slices.Concat(explored, tested) }
 
 // Each fault is found: by the exploration within its budget, or by the tests that it names. The
-// faults are kept alive: one whose place has changed is a failure, even if nothing is built.
+// faults are kept alive: one whose place has changed, or that does not compile, is a failure even
+// where nobody is to find them.
 func TestMutantsAreFound(t *testing.T) {
 	overlay := overlayOfFaults(t)
+	build := exec.Command("go", "build", "-overlay", overlay, "./...")
+	build.Dir = root
+	out, err := build.CombinedOutput()
+	require.NoErrorf(t, err, "a fault that does not compile: %s", out)
 	if !*judgeMutants && os.Getenv("MRTR_NIGHTLY") != "1" {
-		t.Logf("%d faults have their place; build and judge them with -mutants", len(faults()))
+		t.Logf("%d faults have their place; judge them with -mutants", len(faults()))
 		return
 	}
 	scratch, binaries := t.TempDir(), map[string]string{}
@@ -80,7 +85,7 @@ func TestMutantsAreFound(t *testing.T) {
 				build := exec.Command("go", "test", "-c", "-trimpath", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binaries[dir], ".")
 				build.Dir = filepath.Join(root, dir)
 				out, err := build.CombinedOutput()
-				require.NoErrorf(t, err, "a fault that does not compile: %s", out)
+				require.NoErrorf(t, err, "%s", out)
 			}
 			args := []string{"-test.run=" + tests, "-test.timeout=5m", "-test.failfast"}
 			if judge == exploration {

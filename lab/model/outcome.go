@@ -218,7 +218,7 @@ func (p *player) accept(r *request, want *prediction, token string) (*round, err
 			return nil, fmt.Errorf("two rounds have the same state")
 		}
 	}
-	next := &round{token: token, state: want.next}
+	next := &round{token: token, state: want.next, by: r}
 	p.rounds = append(p.rounds, next)
 	return next, nil
 }

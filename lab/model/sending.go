@@ -30,6 +30,7 @@ type request struct {
 type round struct {
 	token string
 	state *state
+	by    *request // that the server answered
 }
 
 // answered is the retry of a round whose questions, in their order, are answered in

@@ -112,7 +112,7 @@ var importStair = []struct {
 	{"cmd/weather-demo/internal/weather", []string{gosdk, "internal/wire", "mrtr", "mrtr/linear", "mrtr/steps", "options", "options/landmine"}, "the command and its page share the tools, and not what they show"},
 	{"cmd/weather-demo", []string{anything}, "a main wires packages together"},
 	{"examples/server", []string{gosdk, "mrtr", "mrtr/durable", "serve", "store"}, "it is copied into other modules, which cannot import what is internal"},
-	{"options/replay", []string{gosdk, testify, "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "statecodec", "store"}, "the same contracts hold in memory and over every backend"},
+	{"options/replay", []string{gosdk, testify, "boundary/gate", "internal/wire", "mrtr", "mrtr/durable", "mrtr/linear", "mrtr/observe", "mrtr/steps", "mrtr/visit", "statecodec", "store", "tasks"}, "the same contracts hold in memory and over every backend"},
 	{"options/contract", []string{gosdk, "examples", "mrtr", "mrtr/durable", "mrtr/given", "mrtr/linear", "mrtr/steps", "mrtr/mrtrtest", "options", "options/landmine", "sse", "statecodec", "store", "tasks"}, "it plays every style, as its importers would write them, and the two of package examples"},
 
 	// The prover's module.

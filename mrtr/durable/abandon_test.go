@@ -2,17 +2,18 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
-	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/options/replay"
 	"github.com/mrtr-go/sdk/statecodec"
@@ -35,11 +36,16 @@ const deskTTL = time.Hour
 func (d *desk) opens() *kit.Trip { return d.opensWith(kit.SharedKey) }
 
 func (d *desk) opensWith(key statecodec.Key) *kit.Trip {
+	return d.opensAt(key, bookings(&d.did, &d.un)[d.style])
+}
+
+// opensAt starts an instance of a version that serves bookings in this style.
+func (d *desk) opensAt(key statecodec.Key, style kit.Style) *kit.Trip {
 	rt := kit.TripRuntime(d.t, &mrtr.Options{
 		Durable: durable.In(d.records, nil), Listener: observe.With(&d.seen),
 		State: &statecodec.Options{Keys: []statecodec.Key{key}, TTL: deskTTL},
 	})
-	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, bookings(&d.did, &d.un)[d.style], &mrtr.HandlerOptions{Name: "trip"})}
+	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Name: "trip"})}
 }
 
 // books plays a call to its end.
@@ -51,6 +57,27 @@ func (d *desk) books(tool *kit.Trip, last kit.Reply) {
 	require.Equal(d.t, "done", last.Plan)
 }
 
+// booksWhile plays a call to its end, which the store does not take until it is well again.
+func (d *desk) booksWhile(fails error) (tool *kit.Trip, well func()) {
+	s := newHookedStore()
+	s.scope, d.records = store.Machine, s
+	tool = d.opens()
+	last := tool.Answer(tool.Begin(), "x")
+	ended := d.style != "steps" // whose end is an effect, and noted before
+	s.on(func(op operation) error {
+		if op.name != "update" {
+			return nil
+		}
+		if !ended {
+			ended = true
+			return nil
+		}
+		return fails
+	})
+	d.books(tool, last)
+	return tool, func() { s.fail(nil) }
+}
+
 func TestAnAbandonedCall(t *testing.T) { holds(t, replay.Abandoned) }
 
 // The undos know why, the listener hears of each call once, and the instances may all have been down.
@@ -58,6 +85,7 @@ func TestAnAbandonedCall(t *testing.T) { holds(t, replay.Abandoned) }
 func TestAnAbandonedCallIsUndone(t *testing.T) {
 	pass := func() { time.Sleep(2 * deskTTL) }
 	first := []string{"reserve: abandoned"}
+	const leases = 3 * 15 * time.Second
 	for name, c := range map[string]struct {
 		play func(d *desk)
 		un   []string
@@ -81,6 +109,41 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 			d.opens()
 			pass()
 		}, nil},
+		"an instance looks first whose version has another undo": {func(d *desk) {
+			dies := d.opens()
+			dies.Ends(d.t, dies.Begin())
+			d.opensAt(kit.SharedKey, kit.GuardedTrip(nil).OnStop(d.un.of("pay")))
+			pass()
+			require.Empty(d.t, d.un.all())
+			d.opens()
+			pass()
+		}, first},
+		"it ended while the store was away": {func(d *desk) {
+			_, well := d.booksWhile(errors.New("connection lost"))
+			time.Sleep(leases)
+			well()
+			pass()
+		}, nil},
+		"it ended while the store was full": {func(d *desk) {
+			_, well := d.booksWhile(store.ErrFull)
+			time.Sleep(leases)
+			well()
+			pass()
+		}, nil},
+		"it ended while the store was away, and was closed": {func(d *desk) {
+			tool, well := d.booksWhile(errors.New("connection lost"))
+			time.AfterFunc(5*time.Second, well)
+			require.NoError(d.t, tool.Runtime.Close())
+			d.opens()
+			pass()
+		}, nil},
+		"it was closed, and the store is away for longer": {func(d *desk) {
+			tool, well := d.booksWhile(errors.New("connection lost"))
+			require.ErrorContains(d.t, tool.Runtime.Close(), "the store did not take the ends of 1 rounds")
+			well()
+			d.opens()
+			pass()
+		}, []string{"pay: abandoned", "reserve: abandoned"}},
 		"behind more than it reads at a time that are others'": {func(d *desk) {
 			others := d.opensWith(statecodec.GenerateKey())
 			for n := range 101 {
@@ -104,6 +167,37 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 					require.True(t, told[0].HasEffects)
 					require.Equal(t, "no answer came in time", told[0].Reason)
 				}
+			})
+		}
+	}
+}
+
+// The questions of a round do not fit into the store. They do not go out, since nobody would find the
+// effect before them: whoever sends the request again has it once, and for one who leaves it is undone.
+func TestQuestionsThatDoNotFitAreNotAsked(t *testing.T) {
+	for style := range bookings(nil, nil) {
+		for _, leaves := range []bool{true, false} {
+			kit.InBubble(t, fmt.Sprintf("%s, leaves %t", style, leaves), func(t *testing.T) {
+				s := newHookedStore()
+				s.scope = store.Machine
+				d := &desk{t: t, records: s, style: style}
+				tool := d.opens()
+				s.on(func(op operation) error {
+					if op.name == "update" {
+						return store.ErrFull
+					}
+					return nil
+				})
+				retryable(t, tool.Begin().Err, "store_full")
+				s.fail(nil)
+				want := []string{"reserve: abandoned"}
+				if time.Sleep(time.Second); !leaves {
+					d.books(tool, tool.Begin())
+					want = nil
+				}
+				time.Sleep(2 * deskTTL)
+				require.Equal(t, want, d.un.all())
+				require.Equal(t, 1, d.did.Count("reserve"))
 			})
 		}
 	}
@@ -171,98 +265,62 @@ func TestACallThatWasLookedAfterIsRemembered(t *testing.T) {
 	}
 }
 
-// waitsFor is a journal that waits after its question until it is let go, or its round ends.
-func waitsFor(goOn chan struct{}) mrtr.Style[kit.In, kit.Out] {
-	return linear.Journal(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-		seat := kit.Ask(s, kit.Text("seat"))
-		select {
-		case <-goOn:
-			return kit.Out{Plan: seat}, nil
-		case <-s.Ctx.Done():
-			return kit.Out{}, s.Ctx.Err()
+// A prompt with an audience of its own, and a resource, are found as a tool is.
+func TestAnAbandonedPromptAndResource(t *testing.T) {
+	hold := func(ctx context.Context, c *mrtr.Call, did *kit.Deeds) (need *mrtr.IncompleteResult, err error) {
+		if _, err := mrtr.Once(ctx, c, "reserve", did.Do("reserve")); err != nil {
+			return nil, err
 		}
-	}))
-}
-
-type whoKey struct{}
-
-func as(ctx context.Context, who string) context.Context {
-	return context.WithValue(ctx, whoKey{}, who)
-}
-
-// A drain waits for the rounds that a store remembers, and Close ends them.
-func TestDrainWaitsForOrphans(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		goOn := make(chan struct{})
-		records := kit.Shared{Memory: store.NewMemory(nil)}
-		instance := func() *kit.Trip {
-			return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(records, nil)}), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-				seat := kit.Ask(s, kit.Text("seat"))
-				<-goOn
-				return kit.Out{Plan: seat}, nil
-			})), "")
-		}
-		tool, other := instance(), instance()
-		asked := tool.Begin()
-		ctx, hangUp := context.WithTimeout(t.Context(), time.Second)
-		defer hangUp()
-		require.ErrorIs(t, tool.Round(ctx, "", asked.State, kit.Accepting(asked, "window")).Err, context.DeadlineExceeded)
-		time.AfterFunc(time.Minute, func() { close(goOn) })
-		began := time.Now()
-		require.NoError(t, tool.Runtime.Drain(t.Context()))
-		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, kit.Reply{Plan: "window"}, other.Answer(asked, "window"))
-	})
-}
-
-// A round has a time of its own. One that cannot run again ends unknown, with its effects undone;
-// one that notes all it does is free, and goes on with them. A handler that does not end with its
-// context does not hold its turn for ever, and has no effect any more.
-func TestARoundHasATimeOfItsOwn(t *testing.T) {
-	again := map[string]bool{"native": false, "coroutine": false, "journal": true, "resumable": true}
-	for name, again := range again {
-		for _, deaf := range []bool{false, true} {
-			kit.InBubble(t, fmt.Sprintf("%s, deaf %t", name, deaf), func(t *testing.T) {
-				var did kit.Deeds
-				seen, goOn := &kit.Recorder{}, make(chan struct{})
-				style := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-					kit.Ask(s, kit.Text("seat"))
-					kit.Once(s, "hold", did.Do("held"))
-					if did.Note("runs") == 1 {
-						if !deaf {
-							<-s.Ctx.Done()
-							return kit.Out{}, s.Ctx.Err()
-						}
-						<-goOn
-						kit.Once(s, "pay", did.Do("paid by the first"))
-					}
-					return kit.Out{Plan: "x"}, nil
-				})[name].OnStop(kit.UndoWith("hold", func() error { did.Note("undone"); return nil }))
-				opts := withStore(store.NewMemory(nil))
-				opts.Listener = observe.With(seen)
-				tool := &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, opts), style, &mrtr.HandlerOptions{Within: time.Minute})}
-				seat := tool.Begin()
-				began := time.Now()
-				first := tool.Answer(seat, "window")
-				require.ErrorContains(t, first.Err, "1m0s")
-				require.Equal(t, map[bool]time.Duration{false: time.Minute, true: 70 * time.Second}[deaf], time.Since(began))
-				require.Len(t, seen.Of(observe.CallStopped), 1, "told at once")
-				last := tool.Answer(seat, "window")
-				if again {
-					require.Equal(t, kit.Reply{Plan: "x"}, last)
-				} else {
-					require.EqualError(t, last.Err, first.Err.Error())
-					require.Equal(t, []string{"hold"}, kit.Ended(t, last.Err, mrtr.OutcomeUnknown).Undone)
-				}
-				close(goOn)
-				synctest.Wait()
-				runs, undone := 1, 1
-				if again {
-					runs, undone = 2, 0
-				}
-				require.Equal(t, []int{1, runs, undone, 0}, []int{did.Count("held"), did.Count("runs"), did.Count("undone"), did.Count("paid by the first")})
-				require.Len(t, seen.Of(observe.CallStopped), 1)
-			})
-		}
+		return mrtr.Need(kit.Text("q")), nil
 	}
+	opts := &mrtr.HandlerOptions{Audience: "guests"}
+	for name, begins := range map[string]func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error{
+		"prompt": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
+			_, err := mrtr.Prompt(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ mrtr.Arguments) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+				need, err := hold(ctx, c, did)
+				return need, nil, err
+			}).OnStop(un), opts)(context.Background(), &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "trip", Meta: kit.ModernMeta()}})
+			return err
+		},
+		"resource": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
+			_, err := mrtr.Resource(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+				need, err := hold(ctx, c, did)
+				return need, nil, err
+			}).OnStop(un), nil)(context.Background(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "trip://1", Meta: kit.ModernMeta()}})
+			return err
+		},
+	} {
+		kit.InBubble(t, name, func(t *testing.T) {
+			var did kit.Deeds
+			var un undone
+			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)})
+			require.NoError(t, begins(rt, &did, un.of("reserve")))
+			time.Sleep(2 * statecodec.DefaultTTL)
+			require.Equal(t, 1, did.Count("reserve"))
+			require.Equal(t, []string{"reserve: abandoned"}, un.all())
+		})
+	}
+}
+
+// crowded is a store in which what others have to look after never ends.
+type crowded struct {
+	kit.Shared
+	most int
+}
+
+func (c *crowded) Due(_ context.Context, _ time.Time, n int) ([]store.Key, error) {
+	c.most = max(c.most, n)
+	return make([]store.Key, n), nil
+}
+
+// What others have to look after does not have an instance read more and more.
+func TestALookIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := &crowded{Shared: kit.Shared{Memory: store.NewMemory(nil)}}
+		(&desk{t: t, records: records, style: "native"}).opens()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Positive(t, records.most)
+		require.LessOrEqual(t, records.most, 1100)
+	})
 }

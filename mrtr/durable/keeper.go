@@ -211,8 +211,12 @@ func (k *Keeper) Keep(ctx context.Context, t keep.Turn, run func(ctx context.Con
 	return keep.Outcome{Orphaned: true, Err: ctx.Err()}, nil
 }
 
-// lookAt is how many outcomes that are due a Keeper reads at a time.
-const lookAt = 100
+const (
+	// lookAt is how many outcomes that are due a Keeper reads at a time.
+	lookAt = 100
+	// lookPast bounds those of others that it reads beside them.
+	lookPast = 1000
+)
 
 // Overdue implements [keep.Keeper]. It needs a [store.Scheduler].
 func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bool)) (looks bool) {
@@ -225,7 +229,7 @@ func (k *Keeper) Overdue(look func(ctx context.Context, outcome []byte) (done bo
 }
 
 // lookLater looks in a while. What others have to look after stands in the way of the rest, so it
-// reads so many more.
+// reads so many more, up to a bound.
 func (k *Keeper) lookLater(others int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,7 +251,7 @@ func (k *Keeper) lookNow(others int) {
 }
 
 func (k *Keeper) look(more int) (others int) {
-	due, others, _ := k.turns.Overdue(k.life, lookAt+more)
+	due, others, _ := k.turns.Overdue(k.life, lookAt+min(more, lookPast))
 	for _, turn := range due {
 		if k.lookAfter(k.life, turn.Result) {
 			k.turns.Settle(k.life, turn)

@@ -331,3 +331,87 @@ func undoing(i *instance, did, un *kit.Deeds) map[string]kit.Style {
 	}
 	return styles
 }
+
+// A run that is cut off after its effect had answers that no request brings: a default, and those of
+// the call that it was split from. Whoever goes on with it has them where they were, so that the effect
+// keeps its idem: in its function, in its check and in its undo.
+func TestATakeoverKeepsTheIdem(t *testing.T) {
+	for _, name := range []string{"native", "native, again", "journal", "resumable", "steps"} {
+		for _, way := range []string{"check", "again", "undo"} {
+			for _, split := range []bool{false, true} {
+				kit.InBubble(t, fmt.Sprintf("%s/%s/split=%t", name, way, split), func(t *testing.T) {
+					paid, seen := map[string]int{}, map[string]bool{}
+					opts := &mrtr.EffectOptions[string]{Again: way == "again"}
+					if way == "check" {
+						opts.Check = func(_ context.Context, idem string) (string, bool, error) {
+							seen[idem] = true
+							return "paid", paid[idem] > 0, nil
+						}
+					}
+					serve := func(i *instance) *kit.Trip {
+						tip := mrtr.Optional(kit.Text("tip"))
+						charge := func(_ context.Context, idem string) (string, error) {
+							paid[idem]++
+							seen[idem] = true
+							i.reach(afterEffect)
+							return "paid", nil
+						}
+						end := func() (kit.Out, error) {
+							if way == "undo" {
+								return kit.Out{}, errors.New("no chairs")
+							}
+							return kit.Out{Plan: "paid"}, nil
+						}
+						styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+							kit.Ask(s, kit.Text("seat"))
+							kit.Ask(s, tip)
+							receipt, err := mrtr.Once(s.Ctx, s.Call, "charge", charge, opts)
+							kit.Unless(err, receipt)
+							return end()
+						})
+						var list kit.Steps
+						steps.Always(&list, kit.Text("seat"))
+						steps.Always(&list, tip)
+						steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return charge(ctx, idem) }, opts)
+						list.End(func(context.Context, *kit.At) (kit.Out, error) { return end() })
+						styles["steps"] = list.MustBuild()
+						style, _, _ := strings.Cut(name, ",")
+						served := styles[style]
+						if way == "undo" {
+							served = served.OnStop(mrtr.UndoOf("charge", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+								seen[u.Idem] = true
+								paid[u.Idem]--
+								return mrtr.ErrFound
+							}))
+						}
+						rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Unaskable: mrtr.UnaskableDefaults})
+						return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, served, &mrtr.HandlerOptions{Interrupted: interrupted[name]})}
+					}
+					memory := store.NewMemory(nil)
+					first, second := newInstance(memory, ""), newInstance(memory, "")
+					dying, living := serve(first), serve(second)
+					asked := dying.Begin()
+					branch := living.Begin()
+					dying.Mute, living.Mute = true, true // it can't be asked for a tip
+					if split {
+						living.Answer(branch, "aisle")
+						clear(paid)
+						clear(seen)
+					}
+					first.at = afterEffect
+					own := first.stopsIn(func() kit.Reply { return dying.Answer(asked, "window") })
+					end := living.Answer(asked, "window")
+					require.Len(t, seen, 1, "%v", end.Err)
+					if stands, checked := map[string]int{"check": 1, "undo": 0}[way]; checked {
+						for _, n := range paid {
+							require.Equal(t, stands, n, "%v", end.Err)
+						}
+					}
+					first.goOn()
+					<-own
+					require.Len(t, seen, 1)
+				})
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -129,23 +130,31 @@ func (inn *Inn) undoes(effect string) mrtr.Undoing {
 	})
 }
 
-var (
-	room = mrtr.Elicit[string]("room", "Which room?").Default("single")
-	sure = mrtr.Elicit[string]("sure", "Are you sure?").Default("yes")
-)
+// A question names its guest, so that nobody is shown another's unnoticed.
+func room(who string) mrtr.Question[string] {
+	return mrtr.Elicit[string]("room", fmt.Sprintf("Which room, %q?", who)).Default("single")
+}
+
+func sure(who string) mrtr.Question[string] {
+	return mrtr.Elicit[string]("sure", fmt.Sprintf("Are you sure, %q?", who)).Default("yes")
+}
 
 func (inn *Inn) style(name string, at *place) mrtr.Style[Stay, Booking] {
 	do := func(ctx context.Context, c *mrtr.Call, effect string) (string, error) {
 		return mrtr.Once(ctx, c, effect, func(_ context.Context, idem string) (string, error) { return inn.does(at, effect, idem) })
 	}
 	code := func(ctx context.Context, c *mrtr.Call, _ Stay) (b Booking, err error) {
-		for _, q := range []mrtr.Question[string]{room, sure} {
-			if _, err := do(ctx, c, map[string]string{room.Key(): "draft", sure.Key(): "hold"}[q.Key()]); err != nil {
-				return b, err
-			}
-			if _, err := linear.Ask(ctx, c, q); err != nil {
-				return b, err
-			}
+		if _, err := do(ctx, c, "draft"); err != nil {
+			return b, err
+		}
+		if _, err := linear.Ask(ctx, c, room(c.Principal())); err != nil {
+			return b, err
+		}
+		if _, err := do(ctx, c, "hold"); err != nil {
+			return b, err
+		}
+		if _, err := linear.Ask(ctx, c, sure(c.Principal())); err != nil {
+			return b, err
 		}
 		b.Receipt, err = do(ctx, c, "charge")
 		return b, err
@@ -156,14 +165,16 @@ func (inn *Inn) style(name string, at *place) mrtr.Style[Stay, Booking] {
 			if _, err := do(ctx, c, "draft"); err != nil {
 				return nil, b, err
 			}
-			if _, ok := mrtr.Answer(c, room); !ok {
-				return mrtr.Need(room), b, nil
+			q := room(c.Principal())
+			if _, ok := mrtr.Answer(c, q); !ok {
+				return mrtr.Need(q), b, nil
 			}
 			if _, err := do(ctx, c, "hold"); err != nil {
 				return nil, b, err
 			}
-			if _, ok := mrtr.Answer(c, sure); !ok {
-				return mrtr.Need(sure), b, nil
+			q = sure(c.Principal())
+			if _, ok := mrtr.Answer(c, q); !ok {
+				return mrtr.Need(q), b, nil
 			}
 			b.Receipt, err = do(ctx, c, "charge")
 			return nil, b, err
@@ -175,16 +186,25 @@ func (inn *Inn) style(name string, at *place) mrtr.Style[Stay, Booking] {
 	case "coroutine":
 		return linear.Coroutine(code)
 	}
+	return inn.list(at)
+}
+
+func (inn *Inn) list(at *place) mrtr.Style[Stay, Booking] {
 	var list steps.List[Stay, Booking]
 	step := func(effect string) steps.Step[string] {
 		return steps.Do(&list, effect, func(_ context.Context, _ *steps.At[Stay], idem string) (string, error) {
 			return inn.does(at, effect, idem)
 		})
 	}
+	ask := func(key string, question func(who string) mrtr.Question[string]) {
+		steps.Ask(&list, key, func(_ context.Context, at *steps.At[Stay]) (mrtr.Question[string], error) {
+			return question(at.Call.Principal()), nil
+		})
+	}
 	step("draft")
-	steps.Always(&list, room)
+	ask("room", room)
 	step("hold")
-	steps.Always(&list, sure)
+	ask("sure", sure)
 	charge := step("charge")
 	list.End(func(_ context.Context, at *steps.At[Stay]) (Booking, error) { return Booking{charge.Of(at)}, nil })
 	return list.MustBuild()
@@ -267,6 +287,9 @@ func (g *Guest) send(state string, answers mcp.InputResponseMap) Reply {
 	res, out, err := handle(context.WithValue(context.Background(), whoKey{}, g.Who), req, in)
 	if err != nil || res == nil || res.InputRequests == nil {
 		return Reply{Receipt: out.Receipt, Err: err}
+	}
+	for key, asked := range res.InputRequests {
+		require.Containsf(g, asked.(*mcp.ElicitParams).Message, strconv.Quote(g.Who), "question %s of somebody else", key)
 	}
 	return Reply{Asks: slices.Sorted(maps.Keys(res.InputRequests)), state: res.RequestState}
 }

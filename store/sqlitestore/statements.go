@@ -177,7 +177,10 @@ func dsn(path string, more ...string) string {
 	if !strings.HasPrefix(path, "/") { // a drive's letter
 		path = "/" + path
 	}
-	options := url.Values{"_pragma": {"busy_timeout(0)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")"}}
+	options := url.Values{"_pragma": {
+		"busy_timeout(0)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")",
+		"secure_delete(ON)", // what was erased is not left in the free room of a page
+	}}
 	for i := 0; i < len(more); i += 2 {
 		options.Add(more[i], more[i+1])
 	}

@@ -39,6 +39,14 @@ type Registry[H interface {
 type target struct {
 	method, name string
 	address      uint64 // the hash of a resource's address, in place of the name
+	audience     string
+}
+
+func targetOf(method, name, audience string) target {
+	if method == resourcesRead {
+		return target{method: method, address: maphash.String(addressSeed, name), audience: audience}
+	}
+	return target{method: method, name: name, audience: audience}
 }
 
 // maxAddresses bounds the addresses of resources that are remembered. A client can make up any
@@ -52,26 +60,21 @@ const resourcesRead = "resources/read"
 // Serve notes that h serves a name, and reports whether it is the only one to.
 func (r *Registry[H]) Serve(method, name string, h H) bool {
 	own := h.Registered()
-	if own.OwnAudience {
-		return true
-	}
 	if last := own.served.Load(); last != nil && *last == name { // it has one method
 		return true
 	}
-	key := target{method: method, name: name}
-	if method == resourcesRead {
-		key.name, key.address = "", maphash.String(addressSeed, name)
-	}
+	key := targetOf(method, name, own.Audience)
 	r.mu.RLock()
 	first, known := r.served[key]
 	r.mu.RUnlock()
 	if !known {
 		first = r.add(key, h)
 	}
-	if first == h && method != resourcesRead { // the address of a resource is forgotten
+	alone := first == h || own.OwnAudience
+	if alone && method != resourcesRead { // the address of a resource is forgotten
 		own.served.Store(&key.name)
 	}
-	return first == h
+	return alone
 }
 
 func (r *Registry[H]) add(key target, h H) H {
@@ -125,8 +128,8 @@ func (r *Registry[H]) Find(method, name, audience string) (h H, ok bool) {
 			}
 		}
 	}
-	h, ok = r.served[target{method: method, name: name}]
-	return h, ok && h.Registered().Audience == audience
+	h, ok = r.served[targetOf(method, name, audience)]
+	return h, ok
 }
 
 // Named are the tools that say a name.

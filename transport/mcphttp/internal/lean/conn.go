@@ -130,7 +130,9 @@ func (c *conn) encode(result mcp.Result, err error, info *serverInfo) (status in
 func (c *conn) send(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done = true; c.end.Err() != nil {
+	c.done = true
+	_ = c.Close() // the session ends while the answer is written, and nobody has to wait for it
+	if c.end.Err() != nil {
 		return
 	}
 	if status == 0 {
