@@ -24,8 +24,8 @@ type reservation struct {
 	Seats int8    `json:"seats" minimum:"1" maximum:"9" default:"2"`
 	Rate  float64 `json:"rate,omitempty" minimum:"0.5"`
 	Quick bool    `json:"quick,omitempty" default:"true"`
-	Class class   `json:"class,omitempty" title:"Class" default:"first"`
-	Meals []class `json:"meals" minItems:"1" maxItems:"1" default:"second"`
+	Class cabin   `json:"class,omitempty" title:"Class" default:"first"`
+	Meals []cabin `json:"meals" minItems:"1" maxItems:"1" default:"second"`
 }
 
 func TestTagsSetKeywords(t *testing.T) {
@@ -92,7 +92,7 @@ func TestTagsThatCannotWork(t *testing.T) {
 			S string `minimum:"1"`
 		}{}, "does not go with its type"},
 		"a length of an enum": {struct {
-			C class `maxLength:"3"`
+			C cabin `maxLength:"3"`
 		}{}, "does not go with its type"},
 		"a bound that is no number": {struct {
 			N int `minimum:"one"`
@@ -110,7 +110,7 @@ func TestTagsThatCannotWork(t *testing.T) {
 			N uint `minimum:"-1"`
 		}{}, "allows what its type cannot hold"},
 		"more items than choices": {struct {
-			L []class `maxItems:"3"`
+			L []cabin `maxItems:"3"`
 		}{}, "allows what its type cannot hold"},
 		"a format of a time": {struct {
 			T time.Time `format:"date"`
@@ -138,7 +138,7 @@ func TestTagsThatCannotWork(t *testing.T) {
 			S string `maxLength:"2" default:"abc"`
 		}{}, "its default does not fit"},
 		"a default that is no choice": {struct {
-			C class `default:"third"`
+			C cabin `default:"third"`
 		}{}, "its default does not fit"},
 		"limits that exclude another": {struct {
 			S string `minLength:"3" maxLength:"2"`
@@ -147,7 +147,7 @@ func TestTagsThatCannotWork(t *testing.T) {
 			N int `minimum:"3" maximum:"2"`
 		}{}, "let nothing through"},
 		"more items than there can be": {struct {
-			L []class `minItems:"3"`
+			L []cabin `minItems:"3"`
 		}{}, "let nothing through"},
 		"a format nobody allows": {struct {
 			S string `format:"ipv4"`
