@@ -117,6 +117,9 @@ func (l *ledger) noteBegun(ctx context.Context, e entry) error {
 	}
 	l.noting.Lock()
 	defer l.noting.Unlock()
+	if err := given(); err != nil { // while this note waited for another
+		return err
+	}
 	l.mu.Lock()
 	l.open = append(l.open, e)
 	l.mu.Unlock()
@@ -295,11 +298,18 @@ func (l *ledger) locked(f func()) {
 	}
 }
 
-// tell tells the listener, whose panics are its own business.
+// tell tells the listener, whose panics are its own business: it hears what follows them.
 func (l *ledger) tell(heard []listen.Entry) {
 	at, listener := l.describe(), l.target.rt.opts.Listener
-	for _, e := range heard {
-		_ = guard(func() error { listener.Heard(l.life, at, e); return nil })
+	for len(heard) > 0 {
+		_ = guard(func() error {
+			for len(heard) > 0 {
+				e := heard[0]
+				heard = heard[1:]
+				listener.Heard(l.life, at, e)
+			}
+			return nil
+		})
 	}
 }
 

@@ -325,16 +325,15 @@ func (r *round) leave(elsewhere bool) {
 	}
 }
 
-// cutOff says why a round that is kept was ended before its time, "" if it was not, or if the handler
+// cutOff says why the Keeper has ended a round before its time, "" if it has not, or if the handler
 // has come to an end of its own. That is a verdict; of a handler that can't run again any other error
 // is one too, unless it tells of the end of the context.
 func (r *round) cutOff(ctx context.Context, err error) (why string) {
-	if !r.keeps || !r.entered || ctx.Err() == nil || endOf(ctx) != nil || isVerdict(err) || isProtocolError(err) {
+	cause := (*keep.CutOff)(nil)
+	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) || isVerdict(err) || isProtocolError(err) {
 		return ""
 	}
-	cause := &keep.CutOff{Why: "its client left while this round ran"}
-	told := errors.As(context.Cause(ctx), &cause) && (errors.Is(err, context.Canceled) || errors.Is(err, cause) || ReasonOf(err) == ShuttingDown)
-	if told || r.runsAgain() {
+	if r.runsAgain() || errors.Is(err, context.Canceled) || errors.Is(err, cause) || ReasonOf(err) == ShuttingDown {
 		return cause.Why
 	}
 	return ""
@@ -356,7 +355,7 @@ func (r *round) frees(ctx context.Context, err error) bool {
 		return true // the request ends, and its turn was not taken
 	case !r.keeps, r.intent != nil && r.intent.alone, endOf(ctx) != nil, r.outcome().hasStopped(), r.intent == nil && !r.target.replays && r.target.holds && r.entered:
 		return false
-	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && !r.entered && !isVerdict(err):
+	case isProtocolError(err) && !callerror.LeavesOpen(err), ctx.Err() != nil && (!r.entered || r.runsAgain()) && !isVerdict(err):
 		return true
 	}
 	var e *Error
@@ -407,11 +406,11 @@ func (r *round) began(ctx context.Context) context.Context {
 		if made := listener.Began(ctx, at); made != nil {
 			own = made
 		}
+		if tracer, ok := listener.(listen.Tracer); ok && r.st.round <= 1 {
+			r.st.trace = tracer.Trace(own)
+		}
 		return nil
 	})
-	if tracer, ok := listener.(listen.Tracer); ok && r.st.round <= 1 {
-		_ = guard(func() error { r.st.trace = tracer.Trace(own); return nil })
-	}
 	return context.WithValue(own, ledgerKey{}, &r.ledger)
 }
 

@@ -17,23 +17,24 @@ import (
 	"github.com/mrtr-go/sdk/options/replay"
 )
 
-// runAbandoned holds the contracts of calls that nobody comes back to, all at once, since they
+// runAbandoned holds the contracts of calls that nobody comes back to, many at once, since they
 // mostly wait.
 func (b *Backend) runAbandoned(t *testing.T) {
 	stores := b.pair(t)
-	require.NotEmpty(t, replay.Abandoned)
+	var all []func()
 	for name, c := range replay.Abandoned {
 		for _, style := range stylesOfDay() {
 			at := stores
 			if !c.Holds(style, len(at)) {
 				at = at[:1]
 			}
-			t.Run(name+"/"+style, func(t *testing.T) {
-				t.Parallel()
-				c.Hold(t, style, at, replay.Quick)
+			all = append(all, func() {
+				t.Run(name+"/"+style, func(t *testing.T) { c.Hold(t, style, at, replay.Quick) })
 			})
 		}
 	}
+	require.NotEmpty(t, all)
+	require.NoError(t, storm.Parallel(len(all), 2*atOnce, func(i int) { all[i]() }))
 }
 
 // runAbandonedKills kills the server of a call whose user never comes back, at each point of its two

@@ -35,9 +35,6 @@ type Event struct {
 	Splits bool
 	// Daily is played by day too.
 	Daily bool
-	// Lasts is how long each effect takes. Both instances get each request at once then, and an order
-	// is the key of its call.
-	Lasts time.Duration
 }
 
 // Scene is what an event happens to. Its functions report faults to the test.
@@ -49,34 +46,7 @@ type Scene struct {
 	Before, At func()
 	// Restarts says that the instances end before At, and others start after it.
 	Restarts bool
-	// Process, if set, starts an instance that is a process of its own to do a job.
-	Process func(instance int, job fleet.Job) *fleet.Server
 }
-
-// wrongClock is two processes, of which the first has a clock that is moved by two minutes and by two
-// hours, ahead and back, for longer each than an effect lasts, and an effect for longer than a lease.
-func wrongClock(t *testing.T, b *Backend) Scene {
-	program, move := fleet.WrongClock(t)
-	address := b.Addresses(t)()
-	return Scene{
-		Process: func(instance int, job fleet.Job) *fleet.Server {
-			job.Backend, job.Address = b.Name, address
-			if instance == 0 {
-				job.Program = program
-			}
-			return fleet.StartServer(t.Context(), job)
-		},
-		At: func() {
-			for _, ahead := range []time.Duration{2 * time.Minute, -2 * time.Minute, 2 * time.Hour, -2 * time.Hour, 0} {
-				move(ahead)
-				require.NoError(t, fleet.Pause(t.Context(), sceneLasts+time.Second))
-			}
-		},
-	}
-}
-
-// sceneLasts is longer than a lease.
-const sceneLasts = 3 * time.Second
 
 const (
 	sceneWorkers = 8
@@ -91,9 +61,6 @@ var sceneRemember = durable.Options{Lease: 2 * time.Second, Patience: 500 * time
 // sceneTools are the tools of an instance: an effect that nobody can ask about, and one that
 // somebody can. Where the store splits it asks about each attempt.
 func (e *Event) sceneTools() []string {
-	if e.Lasts > 0 {
-		return []string{"journal", "journal + Check", "native", "once", "resumable", "steps"}
-	}
 	if e.Splits {
 		return []string{"journal", "journal + CheckFirst"}
 	}
@@ -110,10 +77,7 @@ func RunEvents(t *testing.T, backend string, events []Event) {
 				t.Log("it is played at night")
 				return
 			}
-			p := &play{
-				Scene: e.Set(t), t: t, tools: e.sceneTools(), all: fleet.NewInstances(t), key: fleet.NewKey(), lasts: e.Lasts,
-				calls: make([]*sceneCall, storm.Nightly(240, 60)),
-			}
+			p := &play{Scene: e.Set(t), t: t, tools: e.sceneTools(), all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
 			p.run()
 			line := fmt.Sprintf("| %s | %s | %s |", backend, e.Name, p.sums())
 			t.Log(line)
@@ -136,8 +100,6 @@ type play struct {
 	t     *testing.T
 	all   *fleet.Instances
 	tools []string
-	key   string // of processes
-	lasts time.Duration
 	calls []*sceneCall
 	done  atomic.Int64 // calls
 
@@ -153,15 +115,7 @@ type sceneCall struct {
 	tool, order string
 	request     wire.Request
 	asked       bool
-
-	mu      sync.Mutex
-	answers []fleet.Answer // to the second round, each as it came; guarded by mu
-}
-
-func (c *sceneCall) told(a fleet.Answer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.answers = append(c.answers, a)
+	answers     []fleet.Answer // to the second round, each as it came
 }
 
 const (
@@ -176,14 +130,7 @@ func (p *play) start(instance int) {
 	for _, name := range p.tools {
 		tools[name] = fleet.Find(name)
 	}
-	var conn *wire.Client
-	if p.Process != nil {
-		server := p.Process(instance, fleet.Job{Ledger: p.all.Ledger, Key: p.key, Rows: p.tools, Lease: sceneRemember.Lease, Holds: true, HoldLasts: p.lasts, Keyed: true})
-		p.t.Cleanup(server.End)
-		conn = server.Conn
-	} else {
-		_, conn = p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
-	}
+	_, conn := p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instances = append(p.instances, conn)
@@ -232,7 +179,7 @@ func (p *play) startAll() {
 func (p *play) each(calls []*sceneCall, play func(*sceneCall)) {
 	require.NoError(p.t, storm.Parallel(len(calls), sceneWorkers, func(i int) {
 		if calls[i] == nil {
-			calls[i] = &sceneCall{tool: p.tools[mathrand.IntN(len(p.tools))], order: fmt.Sprintf("%s/ok/%v", rand.Text(), p.lasts)}
+			calls[i] = &sceneCall{tool: p.tools[mathrand.IntN(len(p.tools))], order: rand.Text()}
 		}
 		play(calls[i])
 	}))
@@ -253,49 +200,13 @@ func (p *play) serve(ctx context.Context, c *sceneCall, within time.Duration) {
 	for waits.Err() == nil && !c.asked {
 		var err error
 		attempt, cancel := context.WithTimeout(waits, within/2)
-		c.request, err = p.begin(attempt, c)
+		c.request, err = p.at(c).Begin(attempt, c.order)
 		cancel()
 		c.asked = err == nil
 	}
 	if c.asked && mathrand.IntN(3) > 0 {
-		p.sendAtOnce(waits, c, within/2)
+		p.send(waits, c, within/2)
 	}
-}
-
-// begin begins a call, at both instances where an effect lasts.
-func (p *play) begin(ctx context.Context, c *sceneCall) (request wire.Request, err error) {
-	if p.lasts == 0 {
-		return p.at(c).Begin(ctx, c.order)
-	}
-	var mu sync.Mutex
-	err = fleet.ErrRetryable
-	p.atBoth(c, func(at *fleet.Client) {
-		asked, failed := at.Begin(ctx, c.order)
-		mu.Lock()
-		defer mu.Unlock()
-		if failed == nil {
-			request, err = asked, nil
-		}
-	})
-	return request, err
-}
-
-// sendAtOnce sends a request, to both instances where an effect lasts.
-func (p *play) sendAtOnce(ctx context.Context, c *sceneCall, each time.Duration) {
-	if p.lasts == 0 {
-		p.send(ctx, nil, c, each)
-		return
-	}
-	p.atBoth(c, func(at *fleet.Client) { p.send(ctx, at, c, each) })
-}
-
-func (p *play) atBoth(c *sceneCall, do func(at *fleet.Client)) {
-	p.mu.Lock()
-	instances := p.instances
-	p.mu.Unlock()
-	fault.Check(storm.Parallel(len(instances), len(instances), func(i int) {
-		do(&fleet.Client{Conn: instances[i], Tool: c.tool})
-	}))
 }
 
 // settle sends the last request of a call until it is answered for good.
@@ -305,21 +216,16 @@ func (p *play) settle(ctx context.Context, c *sceneCall) {
 	}
 	waits, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if !p.send(waits, nil, c, sceneRound) {
-		c.told(fleet.Answer{Class: stuck})
+	if !p.send(waits, c, sceneRound) {
+		c.answers = append(c.answers, fleet.Answer{Class: stuck})
 	}
 }
 
-// send sends a request until it is answered, to one client or to any.
-func (p *play) send(ctx context.Context, to *fleet.Client, c *sceneCall, each time.Duration) (answered bool) {
+func (p *play) send(ctx context.Context, c *sceneCall, each time.Duration) (answered bool) {
 	for ctx.Err() == nil {
-		at := to
-		if at == nil {
-			at = p.at(c)
-		}
-		a, err := at.SendWithin(ctx, c.request, each)
+		a, err := p.at(c).SendWithin(ctx, c.request, each)
 		if err == nil && a.Class != "retryable" {
-			c.told(a)
+			c.answers = append(c.answers, a)
 			return true
 		}
 		_ = fleet.Pause(ctx, 50*time.Millisecond)
@@ -333,14 +239,6 @@ func (p *play) judge() {
 	payments := map[string][]fleet.Receipt{}
 	for _, r := range paid(p.t, p.all) {
 		payments[r.Order] = append(payments[r.Order], r)
-	}
-	held, err := fleet.Holds(p.all.Ledger)
-	require.NoError(p.t, err)
-	for order, times := range held {
-		if times > 1 {
-			p.twice++
-			p.t.Logf("%s was held %d times", order, times)
-		}
 	}
 	for _, c := range p.calls {
 		paid, end := payments[c.order], unasked

@@ -74,9 +74,6 @@ var natsEvents = []Event{
 	{Name: "one replica in a cluster, its disk is lost", Daily: true, Set: func(t *testing.T) Scene {
 		return natsScene(t, &natsstore.Options{AcceptLoss: true}, func(leader *server.Server) { loseDisk(t, leader) })
 	}},
-	{Name: "an instance's clock is moved by two hours, ahead and back", Keeps: true, Lasts: sceneLasts, Set: func(t *testing.T) Scene {
-		return wrongClock(t, natsServer)
-	}},
 }
 
 func TestNATSEvents(t *testing.T) { RunEvents(t, "NATS", natsEvents) }

@@ -150,9 +150,6 @@ var postgresEvents = []Event{
 			})
 		}}
 	}},
-	{Name: "an instance's clock is moved by two hours, ahead and back", Keeps: true, Lasts: sceneLasts, Set: func(t *testing.T) Scene {
-		return wrongClock(t, postgres)
-	}},
 }
 
 func TestPostgreSQLEvents(t *testing.T) { RunEvents(t, "PostgreSQL", postgresEvents) }

@@ -74,9 +74,6 @@ var redisEvents = []Event{
 			do("CONFIG SET maxmemory-policy noeviction") // or nobody could open it
 		})
 	}},
-	{Name: "an instance's clock is moved by two hours, ahead and back", Keeps: true, Lasts: sceneLasts, Set: func(t *testing.T) Scene {
-		return wrongClock(t, redisServer)
-	}},
 }
 
 func TestRedisEvents(t *testing.T) { RunEvents(t, "Redis", redisEvents) }

@@ -78,9 +78,6 @@ var sqliteEvents = []Event{
 		}
 		return s
 	}},
-	{Name: "an instance's clock is moved by two hours, ahead and back", Keeps: true, Daily: true, Lasts: sceneLasts, Set: func(t *testing.T) Scene {
-		return wrongClock(t, sqlite)
-	}},
 }
 
 func TestSQLiteEvents(t *testing.T) { RunEvents(t, "SQLite", sqliteEvents) }

@@ -32,8 +32,6 @@ type Job struct {
 	Ledger  Ledger
 	Key     string // that seals states
 	Row     string
-	Rows    []string // instead, each as a tool of its own name
-	Program string   // that does the job; this one if empty
 	Lease   time.Duration
 	TTL     time.Duration // of the states: their user is not waited for any longer; an hour if zero
 	Tries   int           // MaxAttempts
@@ -41,13 +39,12 @@ type Job struct {
 	// itself in it, as every second one does; "" where none does.
 	Takers Ledger
 
-	Point     Point
-	Stop      bool // rather than kill
-	Holds     bool // there is an effect in the first round too, which lasts
-	HoldLasts time.Duration
-	Keyed     bool // an order is the key of its call
-	Tasks     bool // every call is one, and has a question behind its effect
-	Unsteady  bool // the store stops now and then
+	Point    Point
+	Stop     bool // rather than kill
+	Holds    bool // there is an effect in the first round too
+	Keyed    bool // an order is the key of its call
+	Tasks    bool // every call is one, and has a question behind its effect
+	Unsteady bool // the store stops now and then
 
 	// Bell is where its rounds ring. A process with one serves the rows of the outcomes,
 	// each as a tool of its own, over HTTP too.
@@ -67,22 +64,13 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		if place != EffectEnds {
 			ring(j.Bell, order, place)
 		}
-		if place == Held {
-			time.Sleep(j.HoldLasts)
-		}
 		trap.reach(place)
 	}}
 	tools := Styles()
-	switch {
-	case len(j.Rows) > 0:
-		tools = map[string]Row{}
-	case j.Bell == "":
+	if j.Bell == "" {
 		row := Find(j.Row)
 		row.Opts.Task.AtOnce = j.Tasks
 		tools = map[string]Row{ToolName: row}
-	}
-	for _, name := range j.Rows {
-		tools[name] = Find(name)
 	}
 	if j.Unsteady {
 		s = Tapped{Store: s, Around: unsteady}

@@ -3,10 +3,8 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/mrtr-go/sdk/internal/fault"
@@ -21,7 +19,7 @@ type Server struct {
 
 // StartServer starts one. Its faults are those of package fault.
 func StartServer(ctx context.Context, j Job) *Server {
-	p := &Server{fault.Must(StartOf(cmp.Or(j.Program, os.Args[0]), j)), Client{Tool: ToolName}}
+	p := &Server{fault.Must(Start(j)), Client{Tool: ToolName}}
 	var err error
 	if p.Conn, err = p.Dial(ctx, &wire.Options{Unrecorded: true, TakesTasks: j.Tasks}); err != nil {
 		p.Kill()

@@ -128,18 +128,6 @@ func Payments(l Ledger) (paid []Receipt, err error) {
 	return paid, err
 }
 
-// Holds are how often each order was held.
-func Holds(l Ledger) (times map[string]int, err error) {
-	times = map[string]int{}
-	lines, err := l.Lines()
-	for _, words := range lines {
-		if words[0] == noteHeld {
-			times[words[2]]++
-		}
-	}
-	return times, err
-}
-
 // Judge holds an answer to an order against the ledger, and counts the payments. Its faults
 // are those of package fault.
 func Judge(l Ledger, order string, a Answer) int {

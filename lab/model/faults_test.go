@@ -20,6 +20,7 @@ const (
 	record    = "mrtr/internal/claim/record.go"
 	table     = "mrtr/internal/claim/table.go"
 	heldTurn  = "mrtr/internal/claim/held.go"
+	doubtful  = "mrtr/internal/claim/unconfirmed.go"
 	sighting  = "internal/sighting/sighting.go"
 )
 
@@ -216,11 +217,11 @@ var tested = []fault{
 	_ = h.write(h.table.ctx)`},
 	{what: "A holder gives no sign of life after a note.", file: heldTurn, by: claims,
 		old: `defer h.beat.Reset(h.record.lease / 3)`, new: `defer h.beat.Reset(PICK(time.Hour, h.record.lease/3))`},
-	{what: "A claim that came late is not looked for behind a lagging read.", file: heldTurn, by: claims,
+	{what: "A claim that came late is not looked for behind a lagging read.", file: doubtful, by: claims,
 		old: `err != nil, at < base:`, new: `err != nil, !ON && at < base:`},
-	{what: "Only one's own late claim is disowned.", file: heldTurn, by: claims,
+	{what: "Only one's own late claim is disowned.", file: doubtful, by: claims,
 		old: `own, at == base:`, new: `own, !ON && at == base:`},
-	{what: "A first claim that comes late is not disowned.", file: heldTurn, by: claims,
+	{what: "A first claim that comes late is not disowned.", file: doubtful, by: claims,
 		old: `errors.Is(err, store.ErrNotFound) && base == 0`, new: `errors.Is(err, store.ErrNotFound) && base == PICK(store.Revision(1), 0)`},
 
 	{what: "A turn is named without its answers.", file: "mrtr/turn.go", by: keeper + "TestDuplicatesWithAStore",

@@ -193,6 +193,8 @@ func (p *player) reply(c Command, from *round) (steps int, err error) {
 		return steps, nil
 	case twice:
 		return 2, p.sendAll("answers twice at once", p.site.desk.count(), nil, r, r)
+	case replay:
+		return p.replay(r, c.At)
 	case leave, dies, stalls:
 		return p.interrupt(c, r)
 	case alter:

@@ -194,6 +194,7 @@ func TestEveryDoubtIsToldOnce(t *testing.T) {
 			})
 			require.NoError(t, tool.Answer(asked, "x").Err)
 			require.Contains(t, l.log.String(), `"store_error":"disk full at /var/lib/store"`)
+			l.fail(nil)
 			return l, []string{"ERROR round not recorded"}
 		},
 	} {

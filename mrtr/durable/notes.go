@@ -77,6 +77,7 @@ func (n *notes) Begun(ctx context.Context) error {
 	if n.claimed() == nil {
 		n.turn.Effects = n.effects()
 		n.take(ctx)
+		n.turn.Effects = nil
 		if again, met := n.isMet(); again || met {
 			return keep.ErrElsewhere
 		}

@@ -36,6 +36,7 @@ type operation struct {
 	name  string
 	key   store.Key
 	value []byte
+	do    func() // of a write: does it, whatever its caller hears
 }
 
 // hookedStore is a memory store that several processes can share. A test can hinder its
@@ -67,21 +68,23 @@ func (s *hookedStore) meet(op operation) error {
 func (s *hookedStore) Scope() store.Scope { return s.scope }
 
 func (s *hookedStore) Epoch(ctx context.Context) (string, error) {
-	if err := s.meet(operation{ctx, "epoch", store.Key{}, nil}); err != nil {
+	if err := s.meet(operation{Context: ctx, name: "epoch"}); err != nil {
 		return "", err
 	}
 	return s.Memory.Epoch(ctx)
 }
 
 func (s *hookedStore) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet(operation{ctx, "create", key, value}); err != nil {
+	do := func() { _, _ = s.Memory.Create(ctx, key, value, ttl) }
+	if err := s.meet(operation{ctx, "create", key, value, do}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Create(ctx, key, value, ttl)
 }
 
 func (s *hookedStore) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
-	if err := s.meet(operation{ctx, "update", key, value}); err != nil {
+	do := func() { _, _ = s.Memory.Update(ctx, key, at, value, ttl) }
+	if err := s.meet(operation{ctx, "update", key, value, do}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Update(ctx, key, at, value, ttl)
@@ -93,21 +96,22 @@ func (s *hookedStore) Schedule(ctx context.Context, key store.Key, at store.Revi
 	if at == 0 {
 		name = "create"
 	}
-	if err := s.meet(operation{ctx, name, key, value}); err != nil {
+	do := func() { _, _ = s.Memory.Schedule(ctx, key, at, value, ttl, due) }
+	if err := s.meet(operation{ctx, name, key, value, do}); err != nil {
 		return 0, err
 	}
 	return s.Memory.Schedule(ctx, key, at, value, ttl, due)
 }
 
 func (s *hookedStore) Get(ctx context.Context, key store.Key) ([]byte, store.Revision, error) {
-	if err := s.meet(operation{ctx, "get", key, nil}); err != nil {
+	if err := s.meet(operation{Context: ctx, name: "get", key: key}); err != nil {
 		return nil, 0, err
 	}
 	return s.Memory.Get(ctx, key)
 }
 
 func (s *hookedStore) Wait(ctx context.Context, key store.Key, at store.Revision) error {
-	if err := s.meet(operation{ctx, "wait", key, nil}); err != nil {
+	if err := s.meet(operation{Context: ctx, name: "wait", key: key}); err != nil {
 		return err
 	}
 	return s.Memory.Wait(ctx, key, at)

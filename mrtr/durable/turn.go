@@ -21,9 +21,8 @@ func (k *Keeper) turn(w *work, t keep.Turn, run func(ctx context.Context, n keep
 	n.turn, n.doubts = k.claimOf(t)
 	concluded := false
 	defer func() {
-		if !concluded && n.held != nil { // a panic: release the turn, or its claim would be renewed for ever
-			n.end()
-			n.held.LetGo(w, n.effects())
+		if !concluded { // a panic
+			n.release()
 		}
 	}()
 	out, err := n.play(run)
@@ -62,6 +61,7 @@ func (n *notes) play(run func(ctx context.Context, n keep.Notes) keep.Outcome) (
 		case again:
 			n.again, n.turn.Result = false, nil
 		case met:
+			n.release() // a goroutine of the handler's has claimed it meanwhile
 			return n.met, n.metErr
 		case n.held == nil: // it has done nothing, or its questions are its record
 			return o, nil
@@ -101,9 +101,18 @@ func (n *notes) take(ctx context.Context) (held bool) {
 	n.mu.Lock()
 	n.again = n.of != nil && (len(a.Left) > 0 || a.TookOver)
 	n.held, n.before, n.since, n.cutOff, n.call = a.Held, a.Left, a.Since, a.TookOver, a.Call
+	n.hasMet = false // an effect whose own context ended had tried before
 	n.mu.Unlock()
 	n.limit()
 	return true
+}
+
+// release lets go of the turn, if it is held: nobody concludes it, and its claim would be renewed for ever.
+func (n *notes) release() {
+	if n.held != nil {
+		n.end()
+		n.held.LetGo(n.w, n.effects())
+	}
 }
 
 // enter makes the round work of the server's.
@@ -161,6 +170,9 @@ func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 	switch {
 	case errors.Is(err, claim.ErrFenced):
 		return n.follow()
+	case errors.Is(err, claim.ErrNotTaken): // else nobody would find its effects, if its user leaves
+		n.held.LetGo(n.w, n.effects())
+		return keep.Outcome{}, n.k.refused(n.w, n.t, err, true)
 	case errors.Is(err, store.ErrForgotten):
 		n.k.records.Forgotten()
 	}

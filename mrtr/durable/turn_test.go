@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,4 +239,75 @@ func TestAnErrorThatIsANilPointerEndsItsCall(t *testing.T) {
 	_, err = sendSour(handler, asked.RequestState)
 	var panicked *mrtr.PanicError
 	require.ErrorAs(t, err, &panicked)
+}
+
+// The claim of a first round fails as its first effect begins, while another effect of the round waits
+// to begin, or before the effect is tried again. Either nothing has begun, or the round goes on: nobody is told the one
+// where the other is so, and no claim is left that nobody runs.
+func TestAClaimThatFailsBesideAnotherEffect(t *testing.T) {
+	for name := range kit.EveryStyle(kit.Around(nil)) {
+		for _, atOnce := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, at once %t", name, atOnce), func(t *testing.T) { // in real time: one waits for a lock
+				s := newHookedStore()
+				s.scope = store.Machine
+				var did kit.Deeds
+				claiming, giveUp := make(chan struct{}), func() {}
+				rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, &durable.Options{Wait: time.Second})})
+				tool := kit.NewTrip(rt, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					effect := func(ctx context.Context, key string) error {
+						_, err := mrtr.Once(ctx, s.Call, key, did.Do(key))
+						return err
+					}
+					own, cancel := context.WithCancel(s.Ctx)
+					defer cancel()
+					var err error
+					if giveUp = cancel; atOnce {
+						var one, other error
+						var both sync.WaitGroup
+						both.Go(func() { one = effect(s.Ctx, "a") })
+						<-claiming
+						both.Go(func() { other = effect(s.Ctx, "b") })
+						both.Wait()
+						err = errors.Join(one, other)
+					} else if effect(own, "a") != nil {
+						err = effect(s.Ctx, "a")
+					}
+					if err != nil {
+						return kit.Out{}, err
+					}
+					return kit.Out{Plan: kit.Ask(s, kit.Text("seat"))}, nil
+				})[name], "")
+				s.on(func(op operation) error {
+					if op.name != "create" {
+						return nil
+					}
+					s.fail(nil)
+					close(claiming)
+					if !atOnce {
+						giveUp()
+						<-op.Done()
+						return op.Err()
+					}
+					for range 10_000 {
+						runtime.Gosched() // the other one comes to wait
+					}
+					return errors.New("connection lost")
+				})
+				asked := tool.Begin()
+				if atOnce {
+					retryable(t, asked.Err, "store_unavailable")
+					require.Empty(t, did.Done)
+					asked = tool.Begin()
+				}
+				require.NoError(t, asked.Err)
+				require.NoError(t, tool.Begin().Err, "an equal request joins it")
+				require.Equal(t, kit.Reply{Plan: "window"}, tool.Answer(asked, "window"))
+				want := map[string]int{"a": 1}
+				if atOnce {
+					want["b"] = 1
+				}
+				require.Equal(t, want, did.Done)
+			})
+		}
+	}
 }

@@ -95,8 +95,8 @@ func TestTwoDeaths(t *testing.T) {
 func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 	for _, name := range []string{"native", "journal", "resumable", "steps"} {
 		kit.InBubble(t, name, func(t *testing.T) {
-			s := newHookedStore()
-			s.scope = store.Machine
+			memory := store.NewMemory(nil)
+			lonely := newInstance(memory, "")
 			price, paid := 10, 0
 			pay := func() mrtr.Question[string] { return mrtr.Elicit[string]("pay", fmt.Sprintf("Pay %d?", price)) }
 			charge := func(context.Context, string) (string, error) {
@@ -114,13 +114,13 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 			plan := steps.Do(&list, "charge", func(ctx context.Context, _ *kit.At, idem string) (string, error) { return charge(ctx, idem) })
 			list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: plan.Of(at)}, nil })
 			styles["steps"] = list.MustBuild()
-			serve := func() *kit.Trip {
+			serve := func(i *instance) *kit.Trip {
 				opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
-				return &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), styles[name], opts)}
+				return &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)}), styles[name], opts)}
 			}
-			one, other := serve(), serve()
+			one, other := serve(lonely), serve(newInstance(memory, ""))
 			seat := one.Begin()
-			s.on(func(op operation) error {
+			lonely.on(func(op operation) error {
 				if op.name == "update" {
 					return errors.New("no answer came")
 				}
@@ -129,9 +129,10 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 			old := one.Answer(seat, "window")
 			require.Equal(t, []string{"pay"}, old.Asks)
 			time.Sleep(time.Minute)
-			s.fail(nil)
 			price = 12
 			anew := other.Answer(seat, "window")
+			lonely.fail(nil)
+			time.Sleep(time.Minute)
 			require.Equal(t, []string{"pay"}, anew.Asks, "%v", anew.Err)
 			require.Equal(t, kit.Reply{Plan: "paid 12"}, other.Answer(anew, "yes"))
 			refusedOtherwise(t, other.Answer(old, "yes"))
@@ -201,6 +202,7 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 				require.Equal(t, c.holds, did.Count("released") == 1)
 				require.Equal(t, 1, did.Count("paid"))
 				require.Equal(t, 1, did.Count("refunded"))
+				dying.fail(nil)
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/stretchr/testify/require"
@@ -153,11 +154,11 @@ func TestAPanicInAKeptRoundFreesItsTurn(t *testing.T) {
 	}
 }
 
-// paid is a handler that pays, and whose call comes to an end that is not its completion. Undone
-// counts the payments that are undone.
+// paid is a handler that pays, and goes on to its end. Undone counts the payments that are undone,
+// and as "paid" the payments.
 func paid(end func(s *kit.Stage) error, undone *kit.Deeds) map[string]kit.Style {
 	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
-		kit.Once(s, "pay", func(context.Context, string) (string, error) { return "receipt", nil })
+		kit.Once(s, "pay", undone.Do("paid"))
 		return kit.Out{}, end(s)
 	})
 	for name, style := range styles {
@@ -196,6 +197,42 @@ func TestAnUndoThatCannotBeNotedIsLeftToTheNext(t *testing.T) {
 				require.Equal(t, 1, undone.Count("pay"))
 			}
 		})
+	}
+}
+
+// Nobody confirms the claim of a first round, which was to note its effect. Whether or not the claim is
+// made, or made late, the effect has not begun: whoever sends the request again has it once, and
+// nobody undoes it.
+func TestAClaimThatNobodyConfirmedLeavesNoEffect(t *testing.T) {
+	asks := func(s *kit.Stage) error { kit.Ask(s, kit.Text("seat")); return nil }
+	for fate, meets := range map[string]func(op operation){
+		"lost": func(operation) {},
+		"made": func(op operation) { op.do() },
+		"late": func(op operation) { time.AfterFunc(time.Second, op.do) },
+	} {
+		for name := range paid(asks, nil) {
+			kit.InBubble(t, name+"/"+fate, func(t *testing.T) {
+				var did kit.Deeds
+				s := newHookedStore()
+				s.scope = store.Machine
+				tool := kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), paid(asks, &did)[name], "")
+				s.on(func(op operation) error {
+					if op.name != "create" {
+						return nil
+					}
+					s.fail(nil)
+					meets(op)
+					return errors.New("no answer came")
+				})
+				kit.Code(t, tool.Begin().Err, -31001)
+				time.Sleep(2 * time.Second)
+				asked := tool.Begin()
+				require.NoError(t, asked.Err)
+				require.NoError(t, tool.Answer(asked, "window").Err)
+				time.Sleep(2 * 24 * time.Hour)
+				require.Equal(t, []int{1, 0}, []int{did.Count("paid"), did.Count("pay")})
+			})
+		}
 	}
 }
 

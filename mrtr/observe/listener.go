@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/listen"
@@ -70,16 +69,23 @@ type round struct {
 func (l *listener) Began(ctx context.Context, r listen.Round) context.Context {
 	e := eventOf(r, RoundStarted)
 	e.Waited = r.Waited
-	own := ctx
-	if o, ok := l.observer.(ContextObserver); ok {
-		stack.Guard(func() {
-			if made := o.RoundContext(ctx, e); made != nil {
-				own = made
-			}
-		})
-	}
+	own := l.contextOf(ctx, e)
 	l.observer.Observe(own, e)
 	return context.WithValue(own, roundKey{}, &round{began: time.Now(), came: e.Came.Parent})
+}
+
+// contextOf is the observer's for a round. A panic costs the round its context and no event.
+func (l *listener) contextOf(ctx context.Context, e Event) (own context.Context) {
+	o, ok := l.observer.(ContextObserver)
+	if !ok {
+		return ctx
+	}
+	defer func() {
+		if recover() != nil || own == nil {
+			own = ctx
+		}
+	}()
+	return o.RoundContext(ctx, e)
 }
 
 // Trace implements [listen.Tracer]: later rounds know the trace that the call began in.

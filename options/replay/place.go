@@ -55,7 +55,7 @@ func (p *place) meets(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-p.woken:
-			return context.Canceled
+			return store.ErrForgotten // so that nothing is written again
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,8 @@ type Held struct {
 	due    time.Time // when the call of a turn that is done has to be looked after; zero for never
 	lives  time.Time // until then, where it is due
 	beat   *time.Timer
+	// found are the effects of the turn before this claim.
+	found json.RawMessage
 	// encoded is the buffer of the record in JSON, for one write after another: no store
 	// keeps a value.
 	encoded []byte
@@ -137,7 +140,8 @@ func (h *Held) atLeast(until time.Time) time.Time {
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
-// already. A result that the store does not take is recorded as not kept.
+// already. A result that does not fit into the store is recorded as not kept. One that somebody has to
+// look after is [ErrNotTaken]: the turn goes on, and is to be let go of.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
@@ -145,26 +149,27 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	if h.ended {
 		return ErrFenced
 	}
+	looked := !h.due.IsZero()
+	if looked && len(result) == 0 {
+		return fmt.Errorf("%w: %w", ErrNotTaken, store.ErrTooLarge)
+	}
+	before := h.record
 	h.end()
 	h.record.status, h.record.effects, h.record.asked = done, nil, nil
-	h.record.due, h.record.lives = h.due, h.lives
-	h.keep(result)
+	h.record.due, h.record.lives, h.record.result = h.due, h.lives, result
 	err := h.write(ctx)
 	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
-		h.keep(nil)
+		if looked {
+			h.record, h.ended = before, false
+			return fmt.Errorf("%w: %w", ErrNotTaken, err)
+		}
+		h.record.result = nil
 		err = h.write(ctx)
 	}
-	if err != nil && !store.IsVerdict(err) && !h.fenced {
+	if !isSettled(err) {
 		h.persist()
 	}
 	return err
-}
-
-// keep puts a result into the record. Without one there is nothing to look after.
-func (h *Held) keep(result json.RawMessage) {
-	if h.record.result = result; len(result) == 0 {
-		h.record.due = time.Time{}
-	}
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
@@ -179,7 +184,7 @@ func (h *Held) LetGo(ctx context.Context, effects json.RawMessage) {
 	h.end()
 	h.has(effects)
 	h.record = h.record.freed()
-	if err := h.write(ctx); err != nil && !store.IsVerdict(err) && !h.fenced {
+	if !isSettled(h.write(ctx)) {
 		h.persist()
 	}
 }
@@ -231,9 +236,9 @@ func (h *Held) update(ctx context.Context) error {
 // turn so far. Where the record has changed meanwhile the turn is to be looked at again.
 func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again bool, _ error) {
 	own := h.record
-	h.at = at
+	h.at, h.found = at, nil
 	if r.status != done { // else that was another call
-		h.record.cutOff = r.cutOff
+		h.record.cutOff, h.found = r.cutOff, r.effects
 		if !r.since.IsZero() {
 			h.record.since = r.since
 		}
@@ -338,103 +343,4 @@ func (h *Held) sealed() ([]byte, time.Duration, error) {
 	ttl := min(max(expires.Sub(h.record.written), store.MinTTL), store.MaxTTL)
 	value, err := h.table.seal(h.turn.Key, h.encoded)
 	return value, ttl, err
-}
-
-// persist goes on to write a last record that the store did not confirm, until the
-// holder would be taken for dead.
-func (h *Held) persist() {
-	h.table.later(func(ctx context.Context) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		end := time.Now().Add(h.record.lease)
-		h.table.repeat(ctx, func() time.Time { return end }, func() bool {
-			err := h.write(ctx)
-			return err == nil || store.IsVerdict(err) || h.fenced
-		})
-	})
-}
-
-// disownFor bounds how long a claim that nobody confirmed is looked after. A write
-// that comes even later counts as a run that was cut off.
-const disownFor = time.Minute
-
-// maxDisowned bounds the turns whose claims are looked after at once: while a store is
-// down, clients send their requests again and again. A write of the others that comes late
-// counts as a run that was cut off.
-const maxDisowned = 1000
-
-// disowner looks after the claims of one turn whose first writes were not confirmed: a
-// client that sends its request again and again makes many of them. It is guarded by
-// Table.mu.
-type disowner struct {
-	holders []string       // of the claims
-	base    store.Revision // the last one that any of them would replace, 0 for none
-	until   time.Time
-}
-
-// maxHolders bounds the claims of one turn that are remembered by name.
-const maxHolders = 256
-
-// disown lets go of a claim whose first write was not confirmed. It may still
-// arrive, and would hold a turn that nobody runs.
-func (h *Held) disown() {
-	t := h.table
-	t.mu.Lock()
-	d := t.disowners[place(h.turn.Key)]
-	known := d != nil
-	switch {
-	case !known && len(t.disowners) >= maxDisowned, known && len(d.holders) >= maxHolders:
-		t.mu.Unlock()
-		return
-	case !known:
-		d = &disowner{}
-		if t.disowners == nil {
-			t.disowners = map[store.Key]*disowner{}
-		}
-		t.disowners[place(h.turn.Key)] = d
-	}
-	d.holders, d.base, d.until = append(d.holders, h.record.holder), max(d.base, h.at), time.Now().Add(disownFor)
-	t.mu.Unlock()
-	if !known {
-		t.later(func(ctx context.Context) {
-			t.repeat(ctx, func() time.Time { return t.until(d) }, func() bool { return h.disowned(ctx, d) })
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			delete(t.disowners, place(h.turn.Key))
-		})
-	}
-}
-
-func (t *Table) until(d *disowner) time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return d.until
-}
-
-// disowned writes a record that is free over the claims that were given up. It reports
-// whether none of them can take effect any more.
-func (h *Held) disowned(ctx context.Context, d *disowner) bool {
-	h.table.mu.Lock()
-	holders, base := d.holders, d.base
-	h.table.mu.Unlock()
-	r, at, err := h.table.look(ctx, h.turn.Key)
-	own := slices.Contains(holders, r.holder)
-	settled := true
-	switch {
-	case errors.Is(err, store.ErrNotFound) && base == 0:
-		h.record = h.record.freed()
-		settled = h.create(ctx) == nil
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForgotten):
-	case err != nil, at < base: // Get lags behind
-		return false
-	case own && r.status != running: // it holds nothing, and others may go by its result
-	case own, at == base: // nothing else that is on its way can replace the next one
-		holder := h.record.holder
-		h.record, h.at = r.freed(), at
-		h.record.holder = holder
-		settled = h.update(ctx) == nil
-	}
-	h.table.mu.Lock()
-	defer h.table.mu.Unlock()
-	return settled && len(d.holders) == len(holders) // else another came meanwhile
 }

@@ -71,6 +71,8 @@ type Table struct {
 	mu        sync.Mutex
 	closed    bool
 	disowners map[store.Key]*disowner
+	unwritten int            // last records that are written again
+	written   chan struct{}  // closed when none is left; nil where nobody waits
 	after     sync.WaitGroup // the writes that outlive their request
 }
 
@@ -164,6 +166,8 @@ var (
 	ErrSplit = errors.New("another branch of the call has the turn")
 	// ErrDue: somebody has to look after the outcome of the turn.
 	ErrDue = errors.New("the call waits, and cannot be ended here, or the next turn is still running")
+	// ErrNotTaken: somebody has to look after the outcome, and the store does not take it.
+	ErrNotTaken = errors.New("the store does not take the outcome")
 	// ErrFenced: the claim was given to another request, which took its holder for
 	// dead.
 	ErrFenced = errors.New("another request has taken over the turn")
@@ -393,18 +397,20 @@ func (t *Table) detached(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// later runs f beside the requests, until it is done or the table is closed.
-func (t *Table) later(f func(ctx context.Context)) {
+// later runs f beside the requests, until it is done or the table is closed. It is false where the
+// table is closed already.
+func (t *Table) later(f func(ctx context.Context)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		return
+		return false
 	}
 	t.after.Add(1)
 	go func() {
 		defer t.after.Done()
 		f(t.ctx)
 	}()
+	return true
 }
 
 // sightings hold since when each running turn has been at the revision that was seen last.

@@ -263,26 +263,41 @@ func TestASlowNoteDoesNotEndTheSignsOfLife(t *testing.T) {
 	})
 }
 
-// A result that does not fit is noted as not kept, and the record of a turn that is done
-// keeps no effects.
+// A result that does not fit is noted as not kept, and the record of a turn that is done keeps no
+// effects. A turn whose result somebody has to look after is not done without it.
 func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 	for _, refusal := range []error{nil, store.ErrTooLarge, store.ErrFull} {
-		onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
-			held := takes(t, table, turn)
-			require.NoError(t, held.Note(t.Context(), pay))
-			held.Due(time.Now(), time.Now().Add(time.Hour))
-			want := `"result"`
-			if refusal != nil {
-				s.updates, want = []update{fails(refusal)}, ""
-			}
-			require.NoError(t, held.Finish(t.Context(), json.RawMessage(`"result"`)))
-			require.NotContains(t, string(s.last), "pay")
-			require.NotContains(t, string(s.last), "effects")
-			require.Equal(t, refusal == nil, strings.Contains(string(s.last), `"due"`), "nothing is left to look after")
-			answer, err := table.Take(t.Context(), turn)
-			require.NoError(t, err)
-			require.Equal(t, want, string(answer.Result))
-		})
+		for _, due := range []bool{false, true} {
+			onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
+				held := takes(t, table, turn)
+				require.NoError(t, held.Note(t.Context(), pay))
+				if due {
+					held.Due(time.Now(), time.Now().Add(time.Hour))
+				}
+				want := `"result"`
+				if refusal != nil {
+					s.updates, want = []update{fails(refusal)}, ""
+				}
+				err := held.Finish(t.Context(), json.RawMessage(`"result"`))
+				if due && refusal != nil {
+					require.ErrorIs(t, err, claim.ErrNotTaken)
+					require.ErrorIs(t, err, refusal)
+					held.LetGo(t.Context(), pay)
+					answer, err := table.Take(t.Context(), turn)
+					require.NoError(t, err)
+					require.Equal(t, string(pay), string(answer.Left))
+					require.NoError(t, answer.Held.Finish(t.Context(), nil))
+					return
+				}
+				require.NoError(t, err)
+				require.NotContains(t, string(s.last), "pay")
+				require.NotContains(t, string(s.last), "effects")
+				require.Equal(t, due, strings.Contains(string(s.last), `"due"`))
+				answer, err := table.Take(t.Context(), turn)
+				require.NoError(t, err)
+				require.Equal(t, want, string(answer.Result))
+			})
+		}
 	}
 }
 
