@@ -8,13 +8,6 @@
 // message directly after it. (Some APIs join neighboring messages of a role; all of them
 // accept this rule.) No id is used twice, and each result names a tool use. In their
 // message the results come first ([Messages]), or are alone ([Sampling]).
-//
-//	read, err := transcript.Read(stored)
-//	...
-//	for _, finding := range read.Check() {
-//		fmt.Println(finding)
-//	}
-//	fixed, _ := read.Repair()
 package transcript
 
 import (

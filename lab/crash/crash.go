@@ -57,10 +57,10 @@ const (
 	patience = 90 * time.Second
 )
 
-// Run plays every table: kills, freezes, replays, erasures, the answer to each client whatever it and its
-// server do, a fleet whose processes are killed time and again, with calls and with tasks, clients
-// that listen to tasks, outages of the store, and random schedules. By day the random and the long
-// ones are shorter, and only some backends play the answers to clients.
+// Run plays every table: kills, freezes, replays, erasures, the answer to each client whatever it
+// and its server do, a fleet whose processes are killed time and again, with calls and with tasks,
+// outages of the store, and random schedules. By day the random and the long ones are shorter, and
+// only some backends play the answers to clients.
 func (b *Backend) Run(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, fleet.Points, (*cell).kill)) })
 	t.Run("frozen", func(t *testing.T) { checkDocs(t, b.table(t, fleet.Rows, freezes, (*cell).freeze)) })
@@ -68,7 +68,6 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("replayed kills", b.runReplayedKills)
 	t.Run("fleet", b.runFleets)
 	t.Run("tasks", b.runTasks)
-	t.Run("push", b.runPush)
 	if b.Outcomes || storm.Nightly(1, 0) == 1 {
 		t.Run("outcomes", func(t *testing.T) { checkDocs(t, b.outcomes(t)) })
 		t.Run("abandoned", b.runAbandoned) // which mostly waits

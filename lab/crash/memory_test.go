@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mrtr-go/sdk/lab/fleet"
 	"github.com/mrtr-go/sdk/lab/storm"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/store/storetest"
@@ -26,12 +25,6 @@ func TestSchedules(t *testing.T) {
 		Subject: func(*testing.T) *storetest.Subject { return &storetest.Subject{Store: store.NewMemory(nil)} },
 		Number:  storm.Nightly(1000, 32), AtOnce: 32, Lease: 200 * time.Millisecond,
 	}.Run(t)
-}
-
-// TestPush has the instances share the memory.
-func TestPush(t *testing.T) {
-	s := fleet.Shared{Store: store.NewMemory(nil)}
-	push(t, [2]store.Store{s, s})
 }
 
 // proxied is a subject behind a proxy: its first handle goes through it, and others do not.
