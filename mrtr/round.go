@@ -90,8 +90,11 @@ func (r *round) play(ctx context.Context) keep.Outcome {
 	}
 	if !r.judgeAll(ctx) {
 		r.reportAnswers("")
-		o, _ := r.suspend(false)
-		return o
+		o, err := r.suspend(false)
+		if err == nil || r.st.isKept() { // a better answer goes on with a call that is kept
+			return o
+		}
+		return r.run(ctx, noNotes{}, err)
 	}
 	if !r.st.isKept() || r.begins && r.intent == nil || r.over != nil && isProtocolError(r.over) {
 		return r.run(ctx, noNotes{}, r.over)

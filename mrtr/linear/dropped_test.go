@@ -324,3 +324,26 @@ func TestNothingIsDroppedInADrain(t *testing.T) {
 		require.NoError(t, <-end)
 	})
 }
+
+// A call that may not ask again has ended: its handler is let go of, and its effect undone.
+func TestACallThatHasAskedTooOftenHoldsNothing(t *testing.T) {
+	kit.Differs(t, "a better answer goes on with the call")
+	for name, style := range kit.LinearStyles {
+		t.Run(name, func(t *testing.T) {
+			var did, un kit.Deeds
+			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxRounds: 1}})
+			tool := kit.NewTrip(rt, style(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Once(s, "hold", did.Do("hold"))
+				return kit.Out{Plan: kit.Ask(s, kit.Text("seat"))}, nil
+			})).OnStop(mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error {
+				un.Note("hold")
+				return nil
+			})), "")
+			asked := tool.Begin()
+			require.Equal(t, []string{"seat"}, asked.Asks)
+			kit.Ended(t, tool.Round(t.Context(), "", asked.State, nil).Err, mrtr.LimitExceeded)
+			require.Equal(t, 1, un.Count("hold"))
+			require.Zero(t, rt.Stats().Held)
+		})
+	}
+}
