@@ -29,39 +29,39 @@ func sized(folders string, code int) room { return room{folders, code, code * sh
 
 // A room with numbers of its own for its tests is over its share, and does not grow.
 var rooms = []room{
-	{"options", 860, 460},
-	{"options/contract", 860, 720},
-	{"options/replay", 795, 0}, // the table of contracts that tests of the engine and of stores read
-	{"mrtr", 16_770, 16_125},
-	{"mrtr/internal/kit", 870, 0}, // of the engine's tests
-	sized("mrtr/mrtrtest", 1510),
+	{"options", 860, 1095},
+	{"options/contract", 845, 0},
+	{"options/replay", 1300, 0}, // the tables of contracts that tests of the engine, of tasks and of stores read
+	{"mrtr", 17_110, 16_400},
+	{"mrtr/internal/kit", 845, 0}, // of the engine's tests
+	sized("mrtr/mrtrtest", 1500),
 	sized("statecodec", 1605),
-	{"sse", 960, 810},
-	sized("store", 2850),
+	{"sse", 950, 780},
+	sized("store", 2805),
 	{"store/sqlitestore store/natsstore store/pgstore store/redisstore", 2420, 1650},
 	{"otelmrtr", 680, 600},
-	{"tasks", 2485, 3825},
-	{"serve", 515, 735},
-	{"relay", 250, 370},
-	{"transport", 6930, 5370},
-	{"boundary", 4500, 3745},
-	{"boundary/gate", 895, 1015},
-	{"boundary/transcript", 450, 300},
-	sized("cmd/weather-demo", 3780),
-	{"examples", 665, 450},
-	{"internal", 4930, 1725},
+	{"tasks", 2510, 3415},
+	{"serve", 575, 800},
+	{"relay", 250, 420},
+	{"transport", 6990, 5300},
+	{"boundary", 4565, 4010},
+	{"boundary/gate", 925, 1010},
+	{"boundary/transcript", 450, 0},
+	sized("cmd/weather-demo", 3740),
+	{"examples", 660, 440},
+	{"internal", 4955, 1690},
 	{"prove", 12_960, 7175},
-	{"lab", 9605, 10_155},
+	{"lab", 9345, 10_255},
 	{".", 50, 305}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 78_150
-	tests = 60_455
-	files = 987
+	code  = 78_850
+	tests = 60_130
+	files = 862
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 624
+	filesOfRoot = 506
 )
 
 func main() {

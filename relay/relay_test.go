@@ -1,4 +1,4 @@
-package sdk_test
+package relay_test
 
 import (
 	"context"
