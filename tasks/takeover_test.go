@@ -2,7 +2,6 @@ package tasks_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -33,7 +32,8 @@ func (s *mortal) live() error {
 	return nil
 }
 
-var errDead = errors.New("the process is dead")
+// errDead is a verdict, so that a runtime that is closed does not go on to write.
+var errDead = fmt.Errorf("the process is dead: %w", store.ErrForgotten)
 
 func (s *mortal) Create(ctx context.Context, key store.Key, value []byte, ttl time.Duration) (store.Revision, error) {
 	if err := s.live(); err != nil {
