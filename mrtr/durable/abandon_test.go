@@ -139,7 +139,7 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 		}, nil},
 		"it was closed, and the store is away for longer": {func(d *desk) {
 			tool, well := d.booksWhile(errors.New("connection lost"))
-			require.ErrorContains(d.t, tool.Runtime.Close(), "the store did not take the ends of 1 rounds")
+			require.NoError(d.t, tool.Runtime.Close())
 			well()
 			d.opens()
 			pass()

@@ -6,7 +6,6 @@ package durable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -267,7 +266,7 @@ func (k *Keeper) look(more int) (others int) {
 func (k *Keeper) Drain() (empty <-chan struct{}) { return k.works.whenEmpty() }
 
 // Close implements [keep.Service]. It cancels the rounds that run, and waits for them and for the store
-// to take their ends: its error counts those that it had to leave. It does not close the store.
+// to take their ends: the listener has heard of those that it did not take. It does not close the store.
 func (k *Keeper) Close(until time.Time) error {
 	k.mu.Lock()
 	k.stop()
@@ -287,9 +286,7 @@ func (k *Keeper) Close(until time.Time) error {
 		}
 	}
 	k.looking.Wait()
-	if n := k.turns.Flush(until); n > 0 {
-		err = errors.Join(err, fmt.Errorf("mrtr: Close: the store did not take the ends of %d rounds: an effect of theirs may be taken for unknown, and be undone", n))
-	}
+	k.turns.Flush(until)
 	k.turns.Close()
 	return err
 }

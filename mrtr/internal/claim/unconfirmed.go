@@ -57,8 +57,8 @@ func (t *Table) persisted() {
 }
 
 // Flush waits until the store has taken the last record of every turn that has ended here, until a time
-// at most, and counts those that it has not.
-func (t *Table) Flush(until time.Time) (left int) {
+// at most.
+func (t *Table) Flush(until time.Time) {
 	t.mu.Lock()
 	if t.unwritten > 0 && t.written == nil {
 		t.written = make(chan struct{})
@@ -66,7 +66,7 @@ func (t *Table) Flush(until time.Time) (left int) {
 	written := t.written
 	t.mu.Unlock()
 	if written == nil {
-		return 0
+		return
 	}
 	late := time.NewTimer(time.Until(until))
 	defer late.Stop()
@@ -74,9 +74,6 @@ func (t *Table) Flush(until time.Time) (left int) {
 	case <-written:
 	case <-late.C:
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.unwritten
 }
 
 // disownFor bounds how long a claim that nobody confirmed is looked after. A write
