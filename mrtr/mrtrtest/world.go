@@ -20,7 +20,7 @@ import (
 //
 //	key, err := statecodec.NewKey(w.Key())
 //	...
-//	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Store: w.Store()})
+//	rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: durable.In(w.Store(), nil)})
 //	...
 //	w.Cleanup(func() { rt.Close() })
 //
@@ -56,7 +56,7 @@ func (w *World) Effect(name string) {
 }
 
 // Undo says that the tool has undone an effect of this name: call it where the tool
-// has refunded, released or deleted something, as in a function of mrtr.Call.OnStop. A
+// has refunded, released or deleted something, as in a function that Style.OnStop declares. A
 // proof counts an effect that was undone as none. In an [Outcome] it is "undo" and the
 // name, so that a test sees both.
 func (w *World) Undo(name string) {
