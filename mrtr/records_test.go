@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,23 +53,37 @@ func list(element string, n int) string {
 	return "[" + strings.Repeat(element+",", n-1) + element + "]"
 }
 
+// weighs takes the median of several samples: what earlier tests of this process left
+// behind may be freed while one of them is taken.
 func weighs[In any](t *testing.T, text string) {
-	const copies = 20
-	var held [copies]In
+	var samples [5]float64
+	var in In
+	for i := range samples {
+		samples[i] = memoryOf[In](t, text)
+	}
+	slices.Sort(samples[:])
+	real := samples[len(samples)/2]
+
+	require.NoError(t, json.Unmarshal([]byte(text), &in))
+	weighed := float64(weight.Of(&in, 1<<30))
+	t.Logf("%d bytes of JSON: %.0f bytes of memory, weighed %.0f", len(text), samples, weighed)
+	require.Greater(t, weighed, 0.9*real, "weighs too little")
+	require.Less(t, weighed, 3*real, "weighs too much")
+}
+
+// memoryOf returns the memory that a decoded text takes.
+func memoryOf[In any](t *testing.T, text string) float64 {
+	var held [8]In
 	before := heap()
 	for i := range held {
 		require.NoError(t, json.Unmarshal([]byte(text), &held[i]))
 	}
-	real := float64(heap()-before) / copies
-	weighed := float64(weight.Of(&held[0], 1<<30))
-	t.Logf("%d bytes of JSON: %.0f bytes of memory, weighed %.0f", len(text), real, weighed)
-	require.Greater(t, weighed, 0.9*real, "weighs too little")
-	require.Less(t, weighed, 3*real, "weighs too much")
+	taken := heap() - before
 	runtime.KeepAlive(&held)
+	return float64(taken) / float64(len(held))
 }
 
 func heap() int64 {
-	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
