@@ -83,6 +83,30 @@ func (r *reserving) styles() map[string]kit.Style {
 	return styles
 }
 
+// A later effect may stand on the one that is undone: its undo is told which effects are in doubt.
+func TestAnUndoIsToldOfDoubts(t *testing.T) {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		_, _ = mrtr.Once(s.Ctx, s.Call, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
+		kit.Ask(s, kit.Text("q"))
+		_, err := mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) { return "", context.DeadlineExceeded })
+		return kit.Out{}, err
+	})
+	require.NotEmpty(t, styles)
+	for name, style := range styles {
+		t.Run(name, func(t *testing.T) {
+			var told []mrtr.Undo[string]
+			tool := kit.NewTrip(kit.TripRuntime(t, nil), style.OnStop(mrtr.UndoOf("reserve", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+				told = append(told, u)
+				return nil
+			})), "")
+			require.Error(t, tool.Answer(tool.Begin(), "x").Err)
+			require.Len(t, told, 1)
+			require.Equal(t, []string{"pay"}, told[0].Unknown)
+			require.Equal(t, "1A", told[0].Value)
+		})
+	}
+}
+
 const (
 	isUndone  = ` "reserve" was undone.`
 	isKept    = ` "reserve" was done and could not be undone: do not call the tool again without checking.`
