@@ -216,11 +216,21 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon undoes the effects of a call that only this held handler could have resumed.
-func (p *Pass) Abandon(why error) {
-	if l := p.at.Load(); !l.st.isKept() {
-		_ = l.undo(context.Background(), l.undos(), why) // no Keeper has the round
+// Abandon undoes the effects of a call that only this held handler could have resumed. What it
+// returns, nil if there was nothing to undo, tells the pass of a later request how that ended: so
+// that it undoes nothing a second time.
+func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
+	l := p.at.Load()
+	if l.st.isKept() {
+		return nil
 	}
+	before := len(l.history())
+	_ = l.undo(context.Background(), l.undos(), why) // no Keeper has the round
+	ends := l.history()[before:]
+	if len(ends) == 0 {
+		return nil
+	}
+	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
 }
 
 // A call is abandoned when its states have expired and it was not resumed. If it has

@@ -321,8 +321,8 @@ func TestUndosRunInReverse(t *testing.T) {
 
 func nothingPrinted(context.Context, string) (string, error) { return "", errors.New("no paper") }
 
-// A held handler whose time is up, or whose runtime closes, is undone. One that can be replayed
-// elsewhere is not, for its call may go on.
+// A held handler whose time is up, or whose runtime closes, is undone, and not again by the answer
+// that comes too late. One that can be replayed elsewhere is not, for its call may go on.
 func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 	kit.Differs(t, "what an abandoned call did is undone by the store's time")
 	for _, name := range []string{"coroutine", "resumable"} {
@@ -335,14 +335,21 @@ func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 			}}
 			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
 			tool := kit.NewTrip(rt, r.styles()[name], "")
-			tool.Begin()
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
 			undone := map[bool]int32{true: 1}[name == "coroutine"]
-			require.Equal(t, undone, ended.Load())
+			for _, late := range []time.Duration{time.Minute + time.Second/2, 2 * time.Minute} { // while it is undone, and after that
+				asked := tool.Begin()
+				time.Sleep(late)
+				last := tool.Answer(asked, "x")
+				if name == "coroutine" {
+					require.ErrorContains(t, last.Err, isUndone)
+					declined := tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
+					require.ErrorContains(t, declined.Err, isUndone)
+				}
+				require.Equal(t, undone, ended.Swap(0))
+			}
 			tool.Begin()
 			require.NoError(t, rt.Close())
-			require.Equal(t, 2*undone, ended.Load())
+			require.Equal(t, undone, ended.Load())
 		})
 	}
 }

@@ -185,8 +185,7 @@ func (r *run) letGo(reason string, cause error, goesOn bool) {
 				break
 			}
 		}
-		r.own.Abandon(cause)
-		r.table.undone()
+		r.table.undone(r, r.own.Abandon(cause))
 	}()
 }
 
