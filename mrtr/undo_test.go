@@ -403,6 +403,33 @@ func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
 	}
 }
 
+// A handler asks while an effect runs that it left to another goroutine. The round that would begin
+// could not know of it, so the call ends.
+func TestNothingIsAskedWhileAnEffectRuns(t *testing.T) {
+	for style := range kit.EveryStyle(kit.Around(nil)) {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var paid atomic.Int32
+			began := make(chan struct{})
+			tool := kit.ServeTrip(t, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				go func() {
+					_, _ = mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) {
+						close(began)
+						time.Sleep(time.Minute)
+						paid.Add(1)
+						return "10", nil
+					})
+				}()
+				<-began
+				kit.Ask(s, kit.Text("q"))
+				return kit.Out{}, nil
+			})[style])
+			require.ErrorContains(t, tool.Begin().Err, `question "q" is asked while effect "pay" is running`)
+			time.Sleep(time.Hour)
+			require.EqualValues(t, 1, paid.Load())
+		})
+	}
+}
+
 // A decline reaches an instance that drains, undoes there while a handler is held, and is left to
 // another instance after that.
 func TestADeclineReachesAnInstanceThatDrains(t *testing.T) {
