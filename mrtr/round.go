@@ -92,6 +92,7 @@ func (r *round) play(ctx context.Context) keep.Outcome {
 		r.reportAnswers("")
 		o, err := r.suspend(false)
 		if err == nil || r.st.isKept() { // a better answer goes on with a call that is kept
+			o.Err = r.outcome().report(o.Err)
 			return o
 		}
 		return r.run(ctx, noNotes{}, err)
