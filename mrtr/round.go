@@ -189,6 +189,7 @@ func (r *round) runKept(ctx context.Context, n keep.Notes) keep.Outcome {
 	}
 	r.judgeAgain(ctx, n.Since())
 	o := r.run(ctx, n, r.over)
+	o.Entered = r.entered
 	given := r.isGiven()
 	if r.intent != nil {
 		if r.intent.untold = n.Call() == ""; r.intent.untold { // it may yet be another request's

@@ -156,6 +156,9 @@ func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 		<-n.w.givenUp
 		return n.w.short, nil
 	case o.Free:
+		if o.Entered {
+			n.held.Ran()
+		}
 		n.held.LetGo(n.w, o.Left)
 		return o, nil
 	}
