@@ -289,7 +289,7 @@ func (a *abandoned) refuses(client any, tool counted) (total int, refused bool) 
 	defer a.mu.Unlock()
 	total, own := a.counts[leaving{}], a.counts[leaving{client: client}]
 	full := total >= a.limit || own >= a.perClient
-	return total, a.counts[leaving{nil, tool}] >= a.limit || full && a.counts[leaving{client, tool}] > 0 || own >= mostPerClient*a.perClient
+	return total, a.counts[leaving{nil, tool}] >= a.limit || full && a.counts[leaving{client, tool}] > 0 || own/mostPerClient >= a.perClient
 }
 
 // add counts n more handlers, or fewer if n is negative.
