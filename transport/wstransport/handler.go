@@ -55,6 +55,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/origin"
@@ -108,6 +109,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 // ServeHTTP implements [http.Handler]. It answers 403 to a foreign origin or host, 426 or
 // 400 to a request that is no fit handshake, and 503 after [Handler.Shutdown].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	unread.Bound(w, r, unread.Within)
 	if !h.door.Enter() {
 		inflight.Refuse(w.Header())
 		h.refuse(w, r, "shutdown", http.StatusServiceUnavailable, "the server is shutting down")
@@ -244,7 +246,7 @@ func (h *Handler) Ready() bool { return h.door.Ready() }
 // ServeReady answers a load balancer that asks for [Handler.Ready]: 200 with "ready", or
 // 503 with "not ready". Mount it on a path of its own: it checks no host and no origin.
 // mcphttp.Handler has the same three methods.
-func (h *Handler) ServeReady(w http.ResponseWriter, _ *http.Request) { h.door.ServeReady(w) }
+func (h *Handler) ServeReady(w http.ResponseWriter, r *http.Request) { h.door.ServeReady(w, r) }
 
 // Subprotocol is what both ends must offer and accept in the WebSocket
 // handshake.

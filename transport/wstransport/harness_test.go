@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -111,7 +112,8 @@ func (s *site) serve(near net.Conn) {
 		}, nil)(front)
 	}
 	front.ServeHTTP(w, r.WithContext(context.WithValue(s.base, http.LocalAddrContextKey, local)))
-	if !w.taken {
+	if !w.taken { // as net/http, which reads what is left of the body first
+		_, _ = io.Copy(io.Discard, r.Body)
 		_ = w.Result().Write(near)
 		_ = near.Close()
 	}
@@ -129,6 +131,8 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.taken = true
 	return w.conn, bufio.NewReadWriter(w.in, bufio.NewWriter(w.conn)), nil
 }
+
+func (w *response) SetReadDeadline(at time.Time) error { return w.conn.SetReadDeadline(at) }
 
 // pipe returns the client's end of a new connection.
 func (s *site) pipe(context.Context, string, string) (net.Conn, error) {

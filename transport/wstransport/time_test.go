@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync"
@@ -302,6 +303,7 @@ func TestWhoIsAdmitted(t *testing.T) {
 		{"no subprotocol", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Sec-Websocket-Protocol") }, 400, "handshake"},
 		{"another subprotocol", HandlerOptions{}, func(r *http.Request) { r.Header.Set("Sec-Websocket-Protocol", "chat, mcp2") }, 400, "handshake"},
 		{"a plain GET", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Upgrade") }, 426, "handshake"},
+		{"a body that does not come", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Upgrade"); r.Header.Set("Content-Length", "10") }, 426, "handshake"},
 		{"no key", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Sec-Websocket-Key") }, 400, "handshake"},
 		{"no server", HandlerOptions{}, func(r *http.Request) { r.URL.Path = "/none" }, 400, "handshake"},
 	} {
@@ -332,7 +334,9 @@ func handshake(t *testing.T, far net.Conn, change func(*http.Request)) *http.Res
 	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
 		"Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Sec-Websocket-Protocol": {"chat, mcp"}}
 	change(r)
-	require.NoError(t, r.Write(far))
+	head, err := httputil.DumpRequest(r, false)
+	require.NoError(t, err)
+	_, _ = far.Write(head)
 	resp, err := http.ReadResponse(bufio.NewReader(far), r)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
