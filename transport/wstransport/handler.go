@@ -63,9 +63,9 @@ import (
 
 // A Handler is an [http.Handler] that serves MCP on each WebSocket connection.
 //
-// Every request of a session carries, in its Extra, the header of the handshake and the
-// [auth.TokenInfo] that [auth.RequireBearerToken] put into its context. When that token
-// expires, the connection is closed with 1008.
+// Every request of a session carries, in its Extra, the header of the handshake, without a key
+// or a trace, and the [auth.TokenInfo] that [auth.RequireBearerToken] put into its context. When
+// that token expires, the connection is closed with 1008.
 //
 // ServeHTTP returns when the session has ended. The contexts of its calls hold the values
 // of the request that opened it. When that request's context ends, for instance because its
@@ -149,11 +149,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := newConn(ws, h.options.MaxMessageBytes)
 	c.extra = &mcp.RequestExtra{TokenInfo: auth.TokenInfoFromContext(r.Context()), Header: r.Header.Clone()}
+	for _, name := range ofOneRequest {
+		c.extra.Header.Del(name)
+	}
 	c.refused, c.opened = h.options.Refused, h.opened
 	c.link.FromClient, c.link.Admit = true, c.admit
 	c.link.Most, c.link.Load, c.link.Who = maxCalls, h.load, who
 	h.serve(r.Context(), server, c, h.options.Logger.With("remote", r.RemoteAddr))
 }
+
+// ofOneRequest are headers that every call of a connection would take for its own. A call says
+// these things in _meta.
+var ofOneRequest = []string{"Idempotency-Key", "Traceparent", "Tracestate", "Baggage"}
 
 // admits reports whether r may be upgraded, and has refused it otherwise.
 func (h *Handler) admits(w http.ResponseWriter, r *http.Request) bool {

@@ -62,6 +62,10 @@ func newSite(t *testing.T, o HandlerOptions) *site {
 		return "over"
 	})
 	tool("echo", func(ctx context.Context, req *mcp.CallToolRequest) string {
+		if req.Extra != nil { // it came over a socket
+			require.Empty(t, req.Extra.Header.Values("Idempotency-Key"), "the key of a handshake is that of no call")
+			require.Empty(t, req.Extra.Header.Values("Traceparent"))
+		}
 		if user := auth.TokenInfoFromContext(ctx); user != nil { // each request has its own, and its caller's
 			require.Equal(t, "Bearer "+user.UserID, req.Extra.Header.Get("Authorization"))
 			require.Equal(t, user.UserID, req.Extra.TokenInfo.UserID)
@@ -161,7 +165,7 @@ type rpc struct {
 
 // connect makes a connection from which nobody reads yet; nil and a status if it is refused.
 func (s *site) connect(user string) (*peer, int) {
-	header := http.Header{}
+	header := http.Header{"Idempotency-Key": {"once"}, "Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}
 	if user != "" {
 		header.Set("Authorization", "Bearer "+user)
 	}
