@@ -275,8 +275,11 @@ func TestInitializeIsBounded(t *testing.T) {
 		s := newSite(t, HandlerOptions{MaxConnections: 10})
 		for _, refused := range []bool{false, true} { // it is over 3/4 of what all may have
 			p := s.dial("")
-			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":%q,"version":"1"},"capabilities":{}}}`, strings.Repeat("x", maxInitialize-200)))
+			opens := `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":%q,"version":"1"},"capabilities":{}}}`
+			p.send(fmt.Sprintf(opens, 1, strings.Repeat("x", maxInitialize-200)))
 			require.Equal(t, refused, p.next().Error != nil)
+			p.send(fmt.Sprintf(opens, 2, strings.Repeat("x", maxInitialize-200))) // it takes no more room
+			require.Equal(t, refused, p.next().Error.Code == -31000)
 		}
 	})
 	for method, most := range map[string]int{"initialize": maxInitialize, "notifications/initialized": maxInitialized} {
