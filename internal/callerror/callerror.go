@@ -70,11 +70,12 @@ func LeavesOpen(err error) bool {
 	return errors.As(err, &wire) && json.Unmarshal(wire.Data, &says) == nil && says.Effects == "unknown"
 }
 
+var shuttingDown = NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
+
 // ShuttingDown refuses a request because the server shuts down. It has done nothing, and can be sent
-// to another instance as it is.
-func ShuttingDown() *jsonrpc.Error {
-	return NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
-}
+// to another instance as it is. All of them are one value: what another server said in these words,
+// and a handler hands on, is not it.
+func ShuttingDown() *jsonrpc.Error { return shuttingDown }
 
 // OtherArguments refuses a first request whose key stands for another call.
 func OtherArguments() *jsonrpc.Error {
