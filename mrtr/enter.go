@@ -184,7 +184,7 @@ func (r *round) mayAsk(p *Pass, specs []*question.Spec) (err error) {
 		if err != nil {
 			break
 		}
-		p.locked(func(*ledger) { err = p.asks(s) })
+		p.locked(func(l *ledger) { err = p.opens(l, s) })
 	}
 	return err
 }

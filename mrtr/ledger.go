@@ -206,6 +206,15 @@ func (l *ledger) isRunning(key string) bool {
 	return slices.ContainsFunc(l.running, func(e runningEffect) bool { return e.key == key })
 }
 
+// atRest returns an error if an effect runs: a round cannot end in the middle of one. The caller
+// holds l.mu.
+func (l *ledger) atRest(question string) error {
+	if len(l.running) == 0 {
+		return nil
+	}
+	return misuse("question %q is asked while effect %q is running: ask before it, or after", question, shown(l.running[0].key))
+}
+
 // ended takes an effect from those that run. The caller holds l.mu.
 func (l *ledger) ended(key string) {
 	l.running = slices.DeleteFunc(l.running, func(e runningEffect) bool { return e.key == key })

@@ -105,6 +105,14 @@ func (p *Pass) asks(q *question.Spec) error {
 	return nil
 }
 
+// opens notes a question that is about to go out. The caller holds the lock.
+func (p *Pass) opens(l *ledger, q *question.Spec) error {
+	if err := p.asks(q); err != nil {
+		return err
+	}
+	return l.atRest(q.Key)
+}
+
 // answer is the answer to a question, in its words.
 func (p *Pass) answer(q *question.Spec) (value json.RawMessage, ok bool) {
 	p.locked(func(l *ledger) {
@@ -191,16 +199,6 @@ func (p *Pass) Deployed() (yes bool) {
 func (p *Pass) unmet() (err error) {
 	p.locked(func(l *ledger) { err = l.unmet(p.used) })
 	return err
-}
-
-// Running is the key of an effect that runs, or "".
-func (p *Pass) Running() (key string) {
-	p.locked(func(l *ledger) {
-		if len(l.running) > 0 {
-			key = shown(l.running[0].key)
-		}
-	})
-	return key
 }
 
 // inDoubt reports whether an effect was begun and its end is unknown.
@@ -344,10 +342,11 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Asks notes that the pass asks q: a key stands for one question in each run.
+// Asks notes that the pass asks q, or says why it must not: a key stands for one question in each
+// run, and no effect is running.
 func (p *Pass) Asks(q AnyQuestion) (err error) {
 	if s := q.asking(); s != nil {
-		p.locked(func(*ledger) { err = p.asks(s) })
+		p.locked(func(l *ledger) { err = p.opens(l, s) })
 	}
 	return err
 }

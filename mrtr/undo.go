@@ -24,6 +24,9 @@ type Undo[T any] struct {
 	Value   T      // what the effect returned; the zero value if InDoubt
 	InDoubt bool   // the effect may or may not have happened
 	Why     error  // what ended the call
+	// Unknown are the keys of other effects of the call that may or may not have happened. One of
+	// them may stand on this effect.
+	Unknown []string
 }
 
 // UndoFunc undoes an effect. Its error says that the effect could not be undone.
@@ -47,7 +50,7 @@ func UndoOf[T any](key string, undo UndoFunc[T]) Undoing {
 		return Undoing{key: key}
 	}
 	return Undoing{key, func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error {
-		own := Undo[T]{Idem: u.Idem, InDoubt: u.InDoubt, Why: u.Why}
+		own := Undo[T]{Idem: u.Idem, InDoubt: u.InDoubt, Why: u.Why, Unknown: u.Unknown}
 		if len(u.Value) > 0 {
 			if err := json.Unmarshal(u.Value, &own.Value); err != nil {
 				return misuse("the undo of %q takes a %T, and the effect's value is none: %v", key, own.Value, err)
@@ -164,8 +167,9 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 		l.locked(func() { l.ended(e.key) })
 		return err
 	}
+	unknown := slices.DeleteFunc(l.outcome().fates().Unknown, func(key string) bool { return key == shown(e.key) })
 	l.mu.Lock()
-	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why}
+	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why, Unknown: unknown}
 	l.mu.Unlock()
 	if !u.InDoubt {
 		u.Value = e.value
@@ -212,11 +216,21 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon undoes the effects of a call that only this held handler could have resumed.
-func (p *Pass) Abandon(why error) {
-	if l := p.at.Load(); !l.st.isKept() {
-		_ = l.undo(context.Background(), l.undos(), why) // no Keeper has the round
+// Abandon undoes the effects of a call that only this held handler could have resumed. What it
+// returns, nil if there was nothing to undo, tells the pass of a later request how that ended: so
+// that it undoes nothing a second time.
+func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
+	l := p.at.Load()
+	if l.st.isKept() {
+		return nil
 	}
+	before := len(l.history())
+	_ = l.undo(context.Background(), l.undos(), why) // no Keeper has the round
+	ends := l.history()[before:]
+	if len(ends) == 0 {
+		return nil
+	}
+	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
 }
 
 // A call is abandoned when its states have expired and it was not resumed. If it has

@@ -83,6 +83,30 @@ func (r *reserving) styles() map[string]kit.Style {
 	return styles
 }
 
+// A later effect may stand on the one that is undone: its undo is told which effects are in doubt.
+func TestAnUndoIsToldOfDoubts(t *testing.T) {
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		_, _ = mrtr.Once(s.Ctx, s.Call, "reserve", func(context.Context, string) (string, error) { return "1A", nil })
+		kit.Ask(s, kit.Text("q"))
+		_, err := mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) { return "", context.DeadlineExceeded })
+		return kit.Out{}, err
+	})
+	require.NotEmpty(t, styles)
+	for name, style := range styles {
+		t.Run(name, func(t *testing.T) {
+			var told []mrtr.Undo[string]
+			tool := kit.NewTrip(kit.TripRuntime(t, nil), style.OnStop(mrtr.UndoOf("reserve", func(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+				told = append(told, u)
+				return nil
+			})), "")
+			require.Error(t, tool.Answer(tool.Begin(), "x").Err)
+			require.Len(t, told, 1)
+			require.Equal(t, []string{"pay"}, told[0].Unknown)
+			require.Equal(t, "1A", told[0].Value)
+		})
+	}
+}
+
 const (
 	isUndone  = ` "reserve" was undone.`
 	isKept    = ` "reserve" was done and could not be undone: do not call the tool again without checking.`
@@ -297,8 +321,8 @@ func TestUndosRunInReverse(t *testing.T) {
 
 func nothingPrinted(context.Context, string) (string, error) { return "", errors.New("no paper") }
 
-// A held handler whose time is up, or whose runtime closes, is undone. One that can be replayed
-// elsewhere is not, for its call may go on.
+// A held handler whose time is up, or whose runtime closes, is undone, and not again by the answer
+// that comes too late. One that can be replayed elsewhere is not, for its call may go on.
 func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 	kit.Differs(t, "what an abandoned call did is undone by the store's time")
 	for _, name := range []string{"coroutine", "resumable"} {
@@ -311,14 +335,21 @@ func TestAHeldHandlerThatIsLetGoIsUndone(t *testing.T) {
 			}}
 			rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{FrameTTL: time.Minute}})
 			tool := kit.NewTrip(rt, r.styles()[name], "")
-			tool.Begin()
-			time.Sleep(2 * time.Minute)
-			synctest.Wait()
 			undone := map[bool]int32{true: 1}[name == "coroutine"]
-			require.Equal(t, undone, ended.Load())
+			for _, late := range []time.Duration{time.Minute + time.Second/2, 2 * time.Minute} { // while it is undone, and after that
+				asked := tool.Begin()
+				time.Sleep(late)
+				last := tool.Answer(asked, "x")
+				if name == "coroutine" {
+					require.ErrorContains(t, last.Err, isUndone)
+					declined := tool.Round(t.Context(), "", asked.State, kit.Declining(asked))
+					require.ErrorContains(t, declined.Err, isUndone)
+				}
+				require.Equal(t, undone, ended.Swap(0))
+			}
 			tool.Begin()
 			require.NoError(t, rt.Close())
-			require.Equal(t, 2*undone, ended.Load())
+			require.Equal(t, undone, ended.Load())
 		})
 	}
 }
@@ -369,6 +400,33 @@ func TestAnUndoWaitsForTheEffectThatStillRuns(t *testing.T) {
 				require.Equal(t, []string{"paid", "undone 10"}, log)
 			})
 		}
+	}
+}
+
+// A handler asks while an effect runs that it left to another goroutine. The round that would begin
+// could not know of it, so the call ends.
+func TestNothingIsAskedWhileAnEffectRuns(t *testing.T) {
+	for style := range kit.EveryStyle(kit.Around(nil)) {
+		kit.InBubble(t, style, func(t *testing.T) {
+			var paid atomic.Int32
+			began := make(chan struct{})
+			tool := kit.ServeTrip(t, kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				go func() {
+					_, _ = mrtr.Once(s.Ctx, s.Call, "pay", func(context.Context, string) (string, error) {
+						close(began)
+						time.Sleep(time.Minute)
+						paid.Add(1)
+						return "10", nil
+					})
+				}()
+				<-began
+				kit.Ask(s, kit.Text("q"))
+				return kit.Out{}, nil
+			})[style])
+			require.ErrorContains(t, tool.Begin().Err, `question "q" is asked while effect "pay" is running`)
+			time.Sleep(time.Hour)
+			require.EqualValues(t, 1, paid.Load())
+		})
 	}
 }
 

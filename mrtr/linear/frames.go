@@ -34,9 +34,11 @@ type frames struct {
 	janitor *time.Timer
 	closed  bool
 
-	drains           bool // nothing new is held
-	first            int  // runs that will need a frame and have none yet
-	undoing          int  // calls that ended with their runs, whose effects are being undone
+	drains           bool                // nothing new is held
+	first            int                 // runs that will need a frame and have none yet
+	undoing          int                 // calls that ended with their runs, whose effects are being undone
+	ends             map[string]*callEnd // of those calls, and of the last of them that were undone
+	oldestEnds       []string            // their tokens
 	noFrames, noRuns keep.Emptiness
 }
 
@@ -47,10 +49,20 @@ type place struct {
 	isTask   bool // its call is a task
 	endsCall bool // its call ends with it
 	hasLeft  bool
+	callEnd  *callEnd
 	weight   int           // when it was last parked
 	expires  time.Duration // on the table's clock
 	links    [3]link       // one for each list that a run can be in at once
 }
+
+// A callEnd is left of a call that ended with its held handler. A request may still bring its state.
+type callEnd struct {
+	undone chan struct{} // closed when its effects are undone
+	tells  func(later *mrtr.Pass)
+}
+
+// maxEnds bounds the calls of which that is remembered.
+const maxEnds = 10_000
 
 type framesKey struct{}
 
@@ -58,7 +70,7 @@ func framesOf(p *mrtr.Pass) *frames {
 	return p.Service(framesKey{}, func(rt *mrtr.Runtime) keep.Service {
 		return &frames{
 			limits: rt.Limits(), ephemeral: rt.IsEphemeral(), began: time.Now(), byToken: map[string]*run{},
-			all: &share{idle: runList{by: byHeatOfAll}}, of: map[string]*share{},
+			all: &share{idle: runList{by: byHeatOfAll}}, of: map[string]*share{}, ends: map[string]*callEnd{},
 		}
 	}).(*frames)
 }
@@ -203,11 +215,44 @@ func (t *frames) endCallWith(r *run) {
 	}
 }
 
-func (t *frames) undone() {
+// undone counts out a call whose effects are undone.
+func (t *frames) undone(r *run, tells func(later *mrtr.Pass)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.undoing--
 	t.note()
+	if r.callEnd != nil {
+		r.callEnd.tells = tells
+		close(r.callEnd.undone)
+	}
+}
+
+// noteEnd notes that the call of a parked run ends with it. The caller holds t.mu.
+func (t *frames) noteEnd(r *run) {
+	if r.how.replays {
+		return
+	}
+	r.callEnd = &callEnd{undone: make(chan struct{})}
+	t.ends[r.token] = r.callEnd
+	t.oldestEnds = append(t.oldestEnds, r.token)
+	for len(t.oldestEnds) > maxEnds {
+		delete(t.ends, t.oldestEnds[0])
+		t.oldestEnds = t.oldestEnds[1:]
+	}
+}
+
+// tellOfEnd tells a request whose call has ended with its held handler, once its effects are undone.
+func (t *frames) tellOfEnd(p *mrtr.Pass) {
+	t.mu.Lock()
+	end := t.ends[p.Frame()]
+	t.mu.Unlock()
+	if end == nil {
+		return
+	}
+	<-end.undone
+	if end.tells != nil {
+		end.tells(p)
+	}
 }
 
 // hasNoFrames reports whether no run is held, or will have to be. The caller holds t.mu.
@@ -236,6 +281,7 @@ func (t *frames) evict() {
 	var expired []*run
 	now := time.Since(t.began)
 	for r := t.parked.first; r != nil && r.expires <= now; r = t.parked.first {
+		t.noteEnd(r)
 		t.unpark(r)
 		expired = append(expired, r)
 	}
@@ -307,6 +353,7 @@ func (t *frames) shut() (parked, running []*run) {
 	}
 	parked, running = t.parked.all(), t.running.all()
 	for _, r := range parked {
+		t.noteEnd(r)
 		t.revoke(r)
 	}
 	return parked, running

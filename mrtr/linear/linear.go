@@ -156,6 +156,7 @@ func leave(p *mrtr.Pass, elsewhere bool) {
 	}
 	switch {
 	case r == nil:
+		t.tellOfEnd(p)
 	case elsewhere:
 		r.letGo("another instance ran its round", &mrtr.Error{Reason: mrtr.FrameGone}, r.how.replays)
 	default:

@@ -185,8 +185,7 @@ func (r *run) letGo(reason string, cause error, goesOn bool) {
 				break
 			}
 		}
-		r.own.Abandon(cause)
-		r.table.undone()
+		r.table.undone(r, r.own.Abandon(cause))
 	}()
 }
 
@@ -341,8 +340,7 @@ func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
 	return true
 }
 
-// mayAsk says why a question must not be asked now: its key is taken, or an effect is running,
-// and a round cannot end in the middle of that.
+// mayAsk says why a question must not be asked now.
 func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
 	for _, q := range questions {
 		if slices.ContainsFunc(answers, func(g mrtr.Given) bool { return g.Key == q.Key() }) {
@@ -351,9 +349,6 @@ func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
 		if err := r.own.Asks(q); err != nil {
 			return err
 		}
-	}
-	if key := r.own.Running(); key != "" {
-		return misuse("question %q is asked while effect %q is running: ask before it, or after", questions[0].Key(), key)
 	}
 	return nil
 }
