@@ -1,7 +1,6 @@
 package prove
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -17,6 +16,7 @@ import (
 
 var (
 	spelledNumber = regexp.MustCompile(`\d[\d,.' \x{a0}\x{202f}]*\d|\d`)
+	text          = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`) // of a form: its bounds show nothing
 	currencies    = map[string]string{
 		"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "EURO": "EUR", "EUROS": "EUR", "DOLLARS": "USD", "POUNDS": "GBP", "EUR": "EUR", "USD": "USD",
 		"GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "PLN": "PLN", "CZK": "CZK", "INR": "INR",
@@ -94,7 +94,8 @@ func (t *trial) heldAgainst(happened effects, p *performed) {
 		given, _ := p.replies[i].request.Responses.(map[string]any)
 		for _, q := range p.replies[a.on].reply.Asks {
 			said = append(said, q.Message)
-			told = append(told, textsIn(q.Schema), marshal(contentOf(given[q.Key])))
+			told = append(told, marshal(contentOf(given[q.Key])))
+			told = append(told, text.FindAllString(string(q.Schema), -1)...)
 			elsewhere = elsewhere || q.Mode == "url"
 		}
 	}
@@ -112,30 +113,6 @@ func (t *trial) heldAgainst(happened effects, p *performed) {
 			return
 		}
 	}
-}
-
-// textsIn are the texts of a form: its titles, descriptions and choices show amounts too.
-func textsIn(form json.RawMessage) string {
-	var all []string
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case string:
-			all = append(all, v)
-		case []any:
-			for _, one := range v {
-				walk(one)
-			}
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				walk(v[name])
-			}
-		}
-	}
-	var schema any
-	_ = json.Unmarshal(form, &schema)
-	walk(schema)
-	return strings.Join(all, "\n")
 }
 
 // against says with what an effect happened that the words do not show; "" if they show it all. Forms
