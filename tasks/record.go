@@ -153,16 +153,19 @@ func (r *record) end(s status, message string) {
 // tooLarge is the result of a task whose own does not fit into the store.
 var tooLarge = json.RawMessage(`{"content":[{"type":"text","text":"The tool completed, and its result was too large to be kept for this task. Do not call it again."}],"isError":true,"resultType":"complete"}`)
 
-var errTooLarge = errors.New("the call holds more than the server can keep of a task")
+var (
+	errTooLarge = errors.New("the call holds more than the server can keep of a task")
+	errNoRoom   = errors.New("the server has no room left to keep what this call holds")
+)
 
 // shrink ends a task that does not fit into the store.
-func (r *record) shrink() {
+func (r *record) shrink(why error) {
 	if r.Status == completed {
 		r.Result = tooLarge
 		return
 	}
-	r.Error = marshal(wireError(errTooLarge))
-	r.end(failed, errTooLarge.Error())
+	r.Error = marshal(wireError(why))
+	r.end(failed, why.Error())
 }
 
 // params are those of the next request to the handler.
