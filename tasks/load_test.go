@@ -229,54 +229,6 @@ func TestTheEndedTasksOfOneCallerGiveWay(t *testing.T) {
 	require.Contains(t, string(done.raw)+done.ResultType, "complete")
 }
 
-// A store that the open tasks of another caller have filled keeps no task at work for ever: one whose
-// questions it does not take ends within a lease, and one whose round it does not take when a request
-// has waited for that.
-func TestATaskEndsInAFullStore(t *testing.T) {
-	const lease, waits = 15 * time.Second, 20 * time.Second
-	for style, within := range map[string]time.Duration{"plain": lease, "native": lease + waits} {
-		for _, cancels := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, cancelled %v", style, cancels), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					release, calls := make(chan struct{}), atomic.Int32{}
-					here := newSite(t, setting{
-						style: style, policy: atOnce, sender: userOf, records: store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 10}),
-						did: &ledger{in: func(context.Context) {
-							if calls.Add(1) == 1 {
-								<-release
-							}
-						}},
-					})
-					c := connect(t, here.server)
-					ann, failed := c.as("ann", "tools/call", book())
-					require.Nil(t, failed)
-					synctest.Wait()
-					filled := 0
-					for size := 64 << 10; size > 0; size /= 2 {
-						for tasks := true; tasks; {
-							eve, _ := c.as("eve", "tools/call", map[string]any{"name": "book", "arguments": trip{strings.Repeat("x", size)}})
-							if tasks = eve.ResultType == "task"; tasks {
-								filled++
-							}
-							synctest.Wait()
-						}
-					}
-					require.Positive(t, filled)
-					if cancels {
-						_, _ = c.as("ann", "tasks/cancel", map[string]any{"taskId": ann.TaskID})
-					}
-					close(release)
-					time.Sleep(within + time.Second)
-					s, failed := c.as("ann", "tasks/get", map[string]any{"taskId": ann.TaskID})
-					require.Nil(t, failed)
-					t.Logf("%d tasks of the other caller: %s, %s", filled, s.Status, s.StatusMessage)
-					require.Contains(t, []string{"failed", "cancelled"}, s.Status)
-				})
-			})
-		}
-	}
-}
-
 // Cancellations of tasks that another instance works on wait in no goroutine each.
 func TestManyCancellationsElsewhere(t *testing.T) {
 	records, keys := machine{store.NewMemory(nil)}, ephemeral(t)

@@ -153,6 +153,10 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 			return false
 		}
 		took := r.Status == inputRequired && r.answer(answers)
+		if took && !m.ledger.grow(key.Name, r.weight()) {
+			refused = store.ErrTooLarge
+			return false
+		}
 		if goesOn = r.answered(); goesOn {
 			if w.doubts(r) {
 				goesOn = false

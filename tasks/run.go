@@ -65,7 +65,7 @@ func (m *Manager) start(key store.Key, rec *record, at store.Revision, w *way, r
 		m.mu.Unlock()
 		if t.rec.Status.terminal() {
 			m.ledger.leave(key.Name)
-			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, t.rec.weight(), t.rec.Expires}))
+			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, perEnded + t.rec.weight(), t.rec.Expires}))
 		}
 	}()
 	return true
