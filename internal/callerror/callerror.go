@@ -44,6 +44,9 @@ const CodeStopped = -31000
 // CodeNotBegun is the code of a request that was not begun.
 const CodeNotBegun = -31001
 
+// StoreFull is the reason of a request that was not begun because the store has no room for its round.
+const StoreFull = "store_full"
+
 // NotBegun refuses a request that may be sent again as it is. A bare JSON-RPC error
 // is one on tools too.
 func NotBegun(message, reason string) *jsonrpc.Error {

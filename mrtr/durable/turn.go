@@ -270,7 +270,7 @@ func (k *Keeper) refused(ctx context.Context, t keep.Turn, err error, begun bool
 	}
 	reason, was := "store_unavailable", "not begun"
 	if errors.Is(err, store.ErrFull) {
-		reason = "store_full"
+		reason = callerror.StoreFull
 	}
 	if begun {
 		was = "not completed"
