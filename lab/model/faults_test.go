@@ -70,6 +70,10 @@ var explored = []fault{
 		r = t.take(p.Frame())
 	}
 	if r == nil {`},
+	{what: "A late answer undoes again what its call's frame was undone for.", file: linears,
+		old: `		t.tellOfEnd(p)`, new: `		if !ON {
+			t.tellOfEnd(p)
+		}`},
 	{what: "A frame outlives its time.", file: held,
 		old: `+ t.limits.FrameTTL
 	if`, new: `+ PICK(100*t.limits.FrameTTL, t.limits.FrameTTL)
