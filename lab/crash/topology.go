@@ -286,7 +286,11 @@ func (p *play) judge() {
 		}
 		for _, a := range c.answers {
 			end = a.Class
-			if (a.Class == "ok") != (len(paid) > 0 && a.Receipt == paid[0]) && (a.Class == "ok" || a.Class == "gone" || a.Class == "error") {
+			isTrue := len(paid) > 0 && a.Receipt == paid[0]
+			if end == "applied" { // the store had no room for the result, and its client is told that it was paid
+				end, isTrue = "ok", len(paid) > 0
+			}
+			if (end == "ok") != isTrue && (end == "ok" || end == "gone" || end == "error") {
 				p.denied++
 				p.t.Logf("%s %s was told %v, and paid %v", c.tool, c.order, a, paid)
 			}
