@@ -228,7 +228,7 @@ func (m *Manager) keep() (err error) {
 	if m.ids = ids; err != nil || !m.shared {
 		return err
 	}
-	m.records, err = rt.Sealer("task_record", m.o.TTL+time.Hour, statecodec.MaxMaxToken)
+	m.records, err = rt.Sealer("task_record", 0, statecodec.MaxMaxToken)
 	return err
 }
 
