@@ -227,7 +227,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 		return done, asks{requests, o.Token, until}, err
 	}
 	done.Result, _ = o.Value.(*result.Result[Out])
-	done.asked = r.ex.token != ""
+	done.asked = r.ex.token != "" || o.Joins != nil
 	if done.Result == nil {
 		done.Result = &result.Result[Out]{}
 	}

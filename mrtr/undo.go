@@ -233,6 +233,17 @@ func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
 	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
 }
 
+// AbandonedElsewhere leaves the effects of the call to a handler whose Abandon is still under way.
+func (p *Pass) AbandonedElsewhere() {
+	p.locked(func(l *ledger) {
+		for _, u := range l.undos() {
+			if e := l.st.done.find(func(e *entry) bool { return e.mayStand() && shown(e.key) == u.key }); e != nil && l.st.done.undoing(e.key) == nil {
+				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it is still being undone"})
+			}
+		}
+	})
+}
+
 // A call is abandoned when its states have expired and it was not resumed. If it has
 // effects with a declared undo, the outcome that asked is due then, and keeps the request that
 // asked: whichever instance finds it claims the turn that the user never took, and undoes them. A turn

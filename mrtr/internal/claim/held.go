@@ -172,6 +172,13 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	return err
 }
 
+// Ran tells that a run of the turn has begun in this claim, and ended by itself.
+func (h *Held) Ran() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.record.cut = false
+}
+
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
 // where ctx has ended too.
 func (h *Held) LetGo(ctx context.Context, effects json.RawMessage) {
@@ -238,7 +245,7 @@ func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again
 	own := h.record
 	h.at, h.found = at, nil
 	if r.status != done { // else that was another call
-		h.record.cutOff, h.found = r.cutOff, r.effects
+		h.record.cutOff, h.record.cut, h.found = r.cutOff, r.cut, r.effects
 		if !r.since.IsZero() {
 			h.record.since = r.since
 		}
