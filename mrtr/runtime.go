@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/audience"
+	"github.com/mrtr-go/sdk/mrtr/internal/clientkey"
 	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
@@ -142,7 +143,7 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	rt.codec, rt.intents = codec.For("request_state"), codec.For("intent")
 	if rt.opts.SameKey == nil {
-		rt.opts.SameKey = keyFromClient
+		rt.opts.SameKey = clientkey.Of
 	}
 	rt.longestTTL.Store(int64(rt.StateTTL()))
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
