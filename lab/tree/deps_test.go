@@ -69,7 +69,7 @@ var importStair = []struct {
 
 	// The engine.
 	{"mrtr/internal/digest", nil, "it hashes bytes"},
-	{"mrtr/internal/report", nil, "it makes sentences, whatever call they are about"},
+	{"mrtr/internal/report", []string{gosdk, "internal/callerror", "sse"}, "it says how a call ended, whatever call it was"},
 	{"mrtr/internal/failure", []string{"internal/callerror", "mrtr/internal/digest", "mrtr/internal/report"}, "an error is recorded without knowing which call it ended"},
 	{"mrtr/internal/weight", nil, "it weighs values"},
 	{"mrtr/internal/typed", []string{gosdk, jsonschema, segmentio, "internal/stack", "internal/jsontext", "internal/shape"}, "a typed tool needs no engine"},
@@ -78,10 +78,11 @@ var importStair = []struct {
 	{"mrtr/keep", []string{gosdk, "mrtr/listen", "statecodec"}, "who keeps rounds needs the words for them, and no engine"},
 	{"mrtr/internal/registry", nil, "it knows names, and not what serves them"},
 	{"mrtr/internal/audience", []string{"statecodec"}, "it names the parts of a server, and not what they seal"},
+	{"mrtr/internal/clientkey", []string{gosdk}, "it reads a request, and does not know what a key stands for"},
 	{"mrtr/internal/lifecycle", []string{"mrtr/keep", "mrtr/listen"}, "a runtime ends without knowing what its services do"},
 	{"mrtr/internal/result", []string{gosdk, "internal/jsontext", "internal/usage", "mrtr/internal/failure"}, "a result is written down without knowing whose it is"},
 	{"mrtr/internal/question", []string{gosdk, "sse", "sse/era", "internal/rendezvous", "internal/jsontext", "internal/plaintext", "mrtr/internal/digest", "mrtr/internal/form", "mrtr/listen"}, "a response is judged by its question alone"},
-	{"mrtr", []string{gosdk, "mrtr/internal/audience", "mrtr/internal/lifecycle", "mrtr/internal/question", "mrtr/internal/registry", "mrtr/internal/report", "mrtr/internal/result", "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec", "internal/spelling", "mrtr/keep", "mrtr/listen"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
+	{"mrtr", []string{gosdk, "mrtr/internal/audience", "mrtr/internal/clientkey", "mrtr/internal/lifecycle", "mrtr/internal/question", "mrtr/internal/registry", "mrtr/internal/report", "mrtr/internal/result", "sse/era", "internal/rendezvous", "internal/stack", "mrtr/internal/form", "internal/jsontext", "internal/callerror", "internal/plaintext", "internal/snapshot", "internal/usage", "mrtr/internal/digest", "mrtr/internal/failure", "mrtr/internal/typed", "sse", "statecodec", "internal/spelling", "mrtr/keep", "mrtr/listen"}, "importing it adds go-sdk to a build and nothing else: no transport, no store, no boundary"},
 	{"mrtr/steps", []string{"mrtr", "mrtr/internal/digest", gosdk, "internal/usage", "mrtr/internal/form"}, "a style needs the engine alone"},
 	{"mrtr/given", []string{"mrtr", "internal/usage"}, "a style needs the engine alone"},
 	{"relay", []string{gosdk, "mrtr"}, "it proves that a style needs nothing that is internal"},

@@ -1,5 +1,5 @@
 // Package report tells a client how its call ended: in one sentence which effects stand, and in errors
-// that carry the sentence, or hide a fault behind it.
+// that carry the sentence, hide a fault behind it, or have the code of a JSON-RPC error.
 package report
 
 import (
