@@ -94,6 +94,9 @@ func (w *world) over(p *prediction, s *state) {
 		return
 	}
 	w.drop(s)
+	if s.turn == 0 && s.frame.isUndone(w.instance(s)) && !s.tool.style.replays() {
+		return
+	}
 	stands := s.effects[undoable] != nil
 	if p.free && s.turn > 0 || p.cut || s.tool.style == native || !stands && s.doubts[undoable] == nil {
 		return
@@ -326,8 +329,9 @@ func (w *world) open(p *prediction, s *state) {
 
 // drop ends a frame that the running instance holds.
 func (w *world) drop(s *state) {
-	if s.frame != nil && s.frame.holder == w.instance(s) {
-		s.frame.gone = true
+	if f := s.frame; f != nil && f.holder == w.instance(s) {
+		f.undone = f.undone || !f.gone && !time.Now().Before(f.expires)
+		f.gone = true
 	}
 }
 

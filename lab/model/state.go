@@ -76,6 +76,7 @@ type frame struct {
 	holder  *instance
 	expires time.Time
 	gone    bool
+	undone  bool // its call ended with it, before a request came
 }
 
 // effectRun is an effect that the model expects to be attempted. The parts that
@@ -174,6 +175,9 @@ func newState(call int, t *tool, r *request, begun int) *state {
 		answers: history{}, effects: map[string]*effectRun{}, tried: map[string]history{}, failures: map[int]bool{}, doubts: map[string]*effectRun{},
 	}
 }
+
+// isUndone reports whether an instance has undone the call of a frame that no request came for in time.
+func (f *frame) isUndone(i *instance) bool { return f != nil && f.holder == i && f.undone }
 
 // alive reports whether a frame can be resumed by an instance.
 func (f *frame) alive(i *instance, now time.Time) bool {

@@ -45,6 +45,7 @@ var importStair = []struct {
 	{"internal/rendezvous", []string{gosdk, "internal/jsontext"}, "packages meet in it that must not import each other"},
 	{"internal/usage", nil, "every package has options, and nobody's are special"},
 	{"internal/sighting", nil, "it counts silence, whoever is silent"},
+	{"internal/unread", nil, "whoever serves HTTP has clients that send no body"},
 	{"mrtr/internal/form", []string{jsonschema, "internal/jsontext", "internal/plaintext"}, "a form is judged without knowing who asks"},
 	{"statecodec", nil, "a reader must be able to check everything that seals a state"},
 	{"boundary/transcript", []string{"internal/jsontext"}, "a conversation is text, and checking it needs no protocol"},
@@ -59,10 +60,10 @@ var importStair = []struct {
 	{"sse", []string{gosdk, "sse/era", "internal/stack", "internal/rendezvous", "internal/callerror", "internal/snapshot", "internal/usage"}, "the bridge serves legacy clients for any go-sdk handler"},
 	{"transport/internal/origin", nil, "it reads the headers of a request"},
 	{"transport/internal/message", []string{gosdk, "internal/jsontext"}, "it reads and writes messages, whatever carries them"},
-	{"transport/internal/inflight", []string{gosdk, "internal/callerror", "transport/internal/message"}, "it counts calls, and answers those that are too many"},
+	{"transport/internal/inflight", []string{gosdk, "internal/callerror", "transport/internal/message", "internal/unread"}, "it counts calls, and answers those that are too many"},
 	{"transport/mcphttp/internal/lean", []string{gosdk, segmentio, "internal/stack", "internal/jsontext", "internal/rendezvous", "transport/internal/message"}, "it can be deleted, so that nothing but its one caller knows of it"},
-	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/rendezvous", "internal/callerror", "internal/usage", "statecodec"}, "a transport knows nothing of rounds; its router reads the name off a state"},
-	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/rendezvous", "internal/usage"}, "a transport knows nothing of rounds"},
+	{"transport/mcphttp", []string{gosdk, "sse/era", "transport/internal/inflight", "internal/jsontext", "transport/internal/message", "transport/mcphttp/internal/lean", "transport/internal/origin", "internal/rendezvous", "internal/callerror", "internal/usage", "statecodec", "internal/unread"}, "a transport knows nothing of rounds; its router reads the name off a state"},
+	{"transport/wstransport", []string{gosdk, gorilla, "transport/internal/inflight", "transport/internal/message", "transport/internal/origin", "internal/rendezvous", "internal/usage", "internal/unread"}, "a transport knows nothing of rounds"},
 	{"transport/stdio", []string{gosdk, "transport/internal/inflight", "transport/internal/message", "internal/usage"}, "a transport knows nothing of rounds"},
 	{"boundary", []string{gosdk, jsonschema, "sse/era", "internal/callerror", "internal/rendezvous", "internal/stack", "internal/jsontext", "internal/shape", "internal/snapshot", "internal/spelling", "internal/usage"}, "it recognizes errors by their methods, ours and yours alike"},
 
@@ -92,7 +93,7 @@ var importStair = []struct {
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "internal/stack", "mrtr/keep"}, "the question is the engine's, and the tools behind it are anybody's"},
 	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "mrtr/keep"}, "any go-sdk tool can be a task, whatever style it has"},
-	{"serve", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "tasks", "transport/mcphttp"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
+	{"serve", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "tasks", "transport/mcphttp", "internal/unread"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
 	{"options", []string{gosdk, "mrtr", "mrtr/given", "mrtr/linear", "mrtr/steps", "sse", "internal/spelling"}, "a style is a handler and nothing around it"},
