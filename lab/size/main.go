@@ -45,7 +45,7 @@ var rooms = []room{
 	{"relay", 250, 420},
 	{"transport", 7005, 5345},
 	{"boundary", 4465, 3785},
-	{"boundary/gate", 925, 1010},
+	{"boundary/gate", 960, 1020},
 	{"boundary/transcript", 450, 0},
 	sized("cmd/weather-demo", 3740),
 	{"examples", 660, 440},
@@ -57,11 +57,11 @@ var rooms = []room{
 
 // The tree as a whole.
 const (
-	code  = 79_340
-	tests = 60_430
-	files = 866
+	code  = 79_365
+	tests = 60_445
+	files = 865
 	// A module proxy serves the root without the modules inside it.
-	filesOfRoot = 508
+	filesOfRoot = 507
 )
 
 func main() {
