@@ -166,24 +166,27 @@ const (
 	rejected = -32005 // go-sdk's own code for a request that its transport could not send, or read the answer to
 )
 
-// call calls the upstream, and again while it asks for nothing but that.
+// call calls the upstream, and again while it asks for nothing but that. What it did for a state alone
+// is in no state of ours yet: so from there on no failure, a refusal included, has the round run again.
 func call(ctx context.Context, upstream Upstream, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
-	for range mostIdle {
+	for idle := range mostIdle {
 		own := *params
 		own.Meta = maps.Clone(params.Meta) // a session writes to it
 		res, err := upstream.CallTool(ctx, &own)
 		var refused *jsonrpc.Error
 		switch {
-		case errors.As(err, &refused) && refused.Code != rejected:
+		case idle == 0 && errors.As(err, &refused) && refused.Code != rejected:
 			return nil, refused
+		case idle == 0 && isDial(err):
+			return nil, &lost{err, ""}
 		case err != nil:
-			return nil, &lost{err}
+			return nil, &lost{err, "unknown"}
 		case res.InputRequests == nil && res.RequestState == "" || len(res.InputRequests) > 0:
 			return res, nil
 		}
 		params.RequestState, params.InputResponses = res.RequestState, nil
 	}
-	return nil, errors.New("the upstream asked to be called again without a question too often")
+	return nil, &lost{errors.New("the upstream asked to be called again without a question too often"), "unknown"}
 }
 
 // complete is the upstream's result as our own. What it says of its server does not travel on.
@@ -220,16 +223,19 @@ func meta(c *mrtr.Call) mcp.Meta {
 }
 
 // lost is the error of an upstream that gave no answer.
-type lost struct{ cause error }
+type lost struct {
+	cause  error
+	effect string // "unknown" if the upstream may have done something
+}
 
-// sent reports whether the request may have reached the upstream.
-func (e *lost) sent() bool {
+// isDial reports whether a request did not reach the upstream.
+func isDial(err error) bool {
 	var dial *net.OpError
-	return !errors.As(e.cause, &dial) || dial.Op != "dial"
+	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
 func (e *lost) Error() string {
-	if !e.sent() {
+	if e.effect == "" {
 		return "The server behind this tool cannot be reached. Nothing was done."
 	}
 	return "The server behind this tool gave no answer, and nobody knows what it has done: do not call the tool again without checking."
@@ -238,13 +244,6 @@ func (e *lost) Error() string {
 // ToolErrorType names the error for agents.
 func (e *lost) ToolErrorType() string { return "upstream_lost" }
 
-// ToolErrorEffect is what the upstream may have done.
-func (e *lost) ToolErrorEffect() string {
-	if e.sent() {
-		return "unknown"
-	}
-	return ""
-}
-
-// ToolErrorCause is for the log.
-func (e *lost) ToolErrorCause() string { return e.cause.Error() }
+// ToolErrorEffect is what the upstream may have done. ToolErrorCause is for the log.
+func (e *lost) ToolErrorEffect() string { return e.effect }
+func (e *lost) ToolErrorCause() string  { return e.cause.Error() }

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
@@ -305,9 +306,11 @@ func TestTheUpstreamKnowsTheClient(t *testing.T) {
 // The client of an upstream that gives no answer learns whether it may have done something, and
 // nothing of where it is.
 func TestAnUpstreamThatGivesNoAnswer(t *testing.T) {
+	const unknown = "The server behind this tool gave no answer, and nobody knows what it has done: do not call the tool again without checking."
+	unreached := fmt.Errorf("%w: %w", &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}, &net.OpError{Op: "dial", Err: errors.New("10.0.0.7 refused")})
 	for cause, want := range map[error]string{
-		fmt.Errorf("%w: %w", &jsonrpc.Error{Code: -32005, Message: "rejected by transport"}, &net.OpError{Op: "dial", Err: errors.New("10.0.0.7 refused")}): "The server behind this tool cannot be reached. Nothing was done.",
-		fmt.Errorf("10.0.0.7: %w", io.ErrUnexpectedEOF): "The server behind this tool gave no answer, and nobody knows what it has done: do not call the tool again without checking.",
+		unreached: "The server behind this tool cannot be reached. Nothing was done.",
+		fmt.Errorf("10.0.0.7: %w", io.ErrUnexpectedEOF): unknown,
 	} {
 		out := mrtrtest.Call(t, build(fake(func(*mcp.CallToolParams) (*mcp.CallToolResult, error) { return nil, cause })), mrtrtest.Script{Tool: "t", Arguments: struct{}{}}, nil)
 		require.True(t, out.IsError)
@@ -320,6 +323,19 @@ func TestAnUpstreamThatGivesNoAnswer(t *testing.T) {
 	})), mrtrtest.Script{Tool: "t", Arguments: struct{}{}}, nil)
 	require.True(t, out.IsError)
 	require.Equal(t, 3, idle)
+	require.Equal(t, unknown, out.Text)
+	for _, cause := range []error{unreached, callerror.NotBegun("Later.", "busy")} {
+		worked := false // before it asks to be called again
+		out := mrtrtest.Call(t, build(fake(func(*mcp.CallToolParams) (*mcp.CallToolResult, error) {
+			if worked {
+				return nil, cause
+			}
+			worked = true
+			return &mcp.CallToolResult{RequestState: "again"}, nil
+		})), mrtrtest.Script{Tool: "t", Arguments: struct{}{}}, nil)
+		require.Nil(t, out.Error)
+		require.Equal(t, unknown, out.Text)
+	}
 }
 
 // The upstream sells the ticket, and its connection breaks behind a router. The gateway does not send
