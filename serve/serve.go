@@ -1,7 +1,7 @@
 // Package serve runs a go-sdk server over HTTP the way it should run in production, in one
 // call: clients of both eras on one URL, one well-formed result for every call, bounds on
 // everything that a client can make large, a readiness check for the load balancer, and a
-// stop that loses no call.
+// stop that cuts no call off.
 //
 //	err := serve.HTTP(ctx, "127.0.0.1:8080", server, &serve.Options{Runtime: rt})
 //
@@ -31,8 +31,10 @@ import (
 )
 
 // HTTP serves a server at an address such as "127.0.0.1:8080", until ctx ends or the process
-// gets SIGINT or SIGTERM. Then it stops without losing a call, and returns nil if all of them
-// came to their end. A second signal ends the process at once.
+// gets SIGINT or SIGTERM. Then it stops: running requests get their results, held handlers their
+// answers, and HTTP returns nil if all of them came to their end in time. Without
+// [mrtr.Options].State.Keys the other calls that wait for an answer end with the process, since no
+// other can open their states. A second signal ends it at once.
 //
 //	/mcp    clients of both eras
 //	/ready  200, and 503 from the moment that the server is about to stop

@@ -18,27 +18,32 @@ func newDesk(w *mrtrtest.World) *mcp.Server {
 	return server
 }
 
-// A user who leaves the first question open, and then takes the window seat. The
-// same script serves a client of either era.
+// A user takes the window seat, and another one none. The same script serves a client of either
+// era.
 func ExampleCall() {
 	t := inExample{} // in a test: its *testing.T
 
 	script := mrtrtest.Script{
 		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
-		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
+		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},
 	}
 	out := mrtrtest.Call(t, newDesk, script, nil)
 	out.WantEffects(t, "charge")
-	fmt.Println(out.Requests, "requests:", out.Text)
+	fmt.Println(out.Text, "Requests:", out.Requests)
+
+	out = mrtrtest.Call(t, newDesk, script, &mrtrtest.Options{Era: mrtrtest.Legacy})
+	out.WantEffects(t, "charge")
+	fmt.Println(out.Text, "Requests:", out.Requests)
 
 	script.Answers["seat"] = []mrtrtest.Answer{mrtrtest.Decline}
-	out = mrtrtest.Call(t, newDesk, script, &mrtrtest.Options{Era: mrtrtest.Legacy})
+	out = mrtrtest.Call(t, newDesk, script, nil)
 	out.WantEffects(t)
-	fmt.Println(out.Requests, "request:", out.Text)
+	fmt.Println(out.Text)
 
 	// Output:
-	// 3 requests: {"text":"Booked to Lisbon, window."}
-	// 1 request: {"text":"Nothing was booked."}
+	// {"text":"Booked to Lisbon, window."} Requests: 2
+	// {"text":"Booked to Lisbon, window."} Requests: 1
+	// {"text":"Nothing was booked."}
 }
 
 // The commonest fault of a tool that is called again from the top: an effect above
