@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/stack"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/store"
 )
@@ -271,7 +271,7 @@ func (w *way) begin(p *mcp.CallToolParamsRaw, ends bool, report func(message str
 		out := outcome{err: errNoEnd}
 		defer func() {
 			if panicked := recover(); panicked != nil {
-				w.log.Error("a handler panicked in a task", "tool", p.Name, "panic", panicked, "stack", string(debug.Stack()))
+				w.log.Error("a handler panicked in a task", "tool", p.Name, "panic", panicked, "stack", string(stack.Trace(0)))
 			}
 			cancel(context.Canceled)
 			r.done <- out

@@ -69,7 +69,8 @@ func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessa
 	case !said.Approve:
 		return nil, nil, &mrtr.Error{Reason: mrtr.Declined, Key: questionKey}
 	}
-	if err := g.spend(ctx, c.ID()); err != nil {
+	restore, err := g.spend(ctx, c.ID())
+	if err != nil {
 		return nil, nil, err
 	}
 	if said.Remember && lasting {
@@ -77,25 +78,36 @@ func (g *Gate) decide(ctx context.Context, c *mrtr.Call, arguments json.RawMessa
 	}
 	res, err := g.forward(ctx, a, c.Principal(), "", nil)
 	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && wire.Code == callerror.CodeNotBegun {
-		return nil, nil, wire // the tool was not begun, and the same approval may come again
+		restore() // the tool was not begun, and the same approval may come again
+		return nil, nil, wire
 	}
 	return nil, a.pack(res, err), nil
 }
 
-// spend uses up the approval of a call, if no store does.
-func (g *Gate) spend(ctx context.Context, call string) error {
+// unspent is the value of an approval whose call was not begun.
+const unspent = "unspent"
+
+// spend uses up the approval of a call, if no store does, and returns what takes that back.
+func (g *Gate) spend(ctx context.Context, call string) (restore func(), _ error) {
 	if g.spent == nil {
-		return nil
+		return func() {}, nil
 	}
 	epoch, err := g.spent.Epoch(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = g.spent.Create(ctx, store.Key{Epoch: epoch, Name: call}, nil, g.rt.StateTTL()+2*statecodec.MaxSkew)
+	key, ttl := store.Key{Epoch: epoch, Name: call}, g.rt.StateTTL()+2*statecodec.MaxSkew
+	at, err := g.spent.Create(ctx, key, nil, ttl)
 	if errors.Is(err, store.ErrExists) {
-		return &mrtr.Error{Reason: mrtr.ResultNotKept}
+		value, last, _ := g.spent.Get(ctx, key)
+		if string(value) != unspent {
+			return nil, &mrtr.Error{Reason: mrtr.ResultNotKept}
+		}
+		if at, err = g.spent.Update(ctx, key, last, nil, ttl); errors.Is(err, store.ErrConflict) {
+			return nil, &mrtr.Error{Reason: mrtr.ResultNotKept}
+		}
 	}
-	return err
+	return func() { _, _ = g.spent.Update(context.WithoutCancel(ctx), key, at, []byte(unspent), ttl) }, err
 }
 
 // forward calls the tool, with the state that it gave its client. If it asks, its next state

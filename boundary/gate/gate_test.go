@@ -200,14 +200,17 @@ func TestAnswersPassAsTheyAre(t *testing.T) {
 				if want.Error == nil {
 					require.JSONEq(t, string(want.Result), string(got.Result), name)
 				}
-				if kind == "none" || client.Version == wire.Legacy {
+				if kind == "none" && name != "busy" || client.Version == wire.Legacy {
 					continue
 				}
 				gated.called()
 				again := gated.send(c, name, "/a", got.States[0])
 				if name == "busy" {
 					require.Equal(t, "complete", again.ResultType)
-					require.Equal(t, again, gated.send(c, name, "/a", got.States[0]))
+					third := gated.send(c, name, "/a", got.States[0])
+					if kind != "none" {
+						require.Equal(t, again, third)
+					}
 					require.Equal(t, []string{"busy"}, gated.called())
 					continue
 				}

@@ -93,7 +93,7 @@ var importStair = []struct {
 	{"mrtr/visit", []string{gosdk, "mrtr", "mrtr/durable", "mrtr/internal/digest", "internal/usage", "sse/era", "store"}, "a visit is known to a page, whatever style sent the user there"},
 
 	{"boundary/gate", []string{gosdk, "boundary", "internal/callerror", "internal/plaintext", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "internal/stack", "mrtr/keep"}, "the question is the engine's, and the tools behind it are anybody's"},
-	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "mrtr/keep"}, "any go-sdk tool can be a task, whatever style it has"},
+	{"tasks", []string{gosdk, "internal/callerror", "internal/sighting", "internal/rendezvous", "internal/usage", "mrtr", "mrtr/durable", "sse/era", "statecodec", "store", "mrtr/keep", "internal/stack"}, "any go-sdk tool can be a task, whatever style it has"},
 	{"serve", []string{gosdk, "boundary", "internal/callerror", "internal/usage", "tasks", "transport/mcphttp", "internal/unread"}, "it puts a boundary, tasks and a transport together, for any go-sdk server"},
 
 	// The weather tool, to read: how a server is put together is left to mains.
