@@ -182,11 +182,18 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 	end := time.Now().Add(m.patience)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r, at, err := m.load(ctx, key)
-		if err != nil || !f(r) {
+		if err != nil {
 			return r, at, err
+		}
+		before := r.Holder
+		if !f(r) {
+			return r, at, nil
 		}
 		r.Updated = time.Now()
 		now, err := m.save(ctx, key, r, at)
+		if r.Holder != "" && r.Holder != before && err != nil && !store.IsVerdict(err) {
+			now, err = m.took(ctx, key, r.Holder, err)
+		}
 		if err == nil {
 			m.waits.saw(key, r, now)
 		}
@@ -197,6 +204,16 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 			return nil, 0, err
 		}
 	}
+}
+
+// took looks whether a new holder has a task though nobody confirmed it: the run of the task would have
+// to be taken for dead.
+func (m *Manager) took(ctx context.Context, key store.Key, holder string, failed error) (store.Revision, error) {
+	r, at, err := m.load(context.WithoutCancel(ctx), key)
+	if err != nil || r.Holder != holder {
+		return 0, failed
+	}
+	return at, nil
 }
 
 // unreachable is the answer to a request whose task could not be read or changed.

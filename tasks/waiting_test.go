@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -167,6 +168,28 @@ func TestATaskWaitsWhileItsQuestionsStand(t *testing.T) {
 				c.finish(id)
 				time.Sleep(time.Second)
 				require.Zero(t, tasks(here), "when it has ended")
+			})
+		})
+	}
+}
+
+// The answers of a task are written down, and nobody says so: its client hung up, or the store timed out.
+// The task goes on.
+func TestAnswersWhoseWriteIsNotConfirmed(t *testing.T) {
+	for _, style := range []string{"plain", "native"} {
+		t.Run(style, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				records := &hooked{machine: machine{store.NewMemory(nil)}}
+				here := newSite(t, setting{style: style, policy: atOnce, records: records, keys: []statecodec.Key{statecodec.GenerateKey()}})
+				c := connect(t, here.server)
+				asked := c.settle(c.call().TaskID)
+				require.Equal(t, "input_required", asked.Status)
+				write := func(write func() error) error { return errors.Join(write(), context.DeadlineExceeded) }
+				records.write.Store(&write)
+				began := time.Now()
+				c.answer(asked)
+				require.Equal(t, "completed", c.finish(asked.TaskID).Status)
+				require.Less(t, time.Since(began), 15*time.Second, "it waits for no lease")
 			})
 		})
 	}
