@@ -19,7 +19,7 @@
 //
 //	script := mrtrtest.Script{
 //		Tool: "book", Arguments: map[string]any{"to": "Lisbon"},
-//		Answers: mrtrtest.Answers{"seat": {mrtrtest.Missing, mrtrtest.Value("window")}},
+//		Answers: mrtrtest.Answers{"seat": {mrtrtest.Value("window")}},
 //	}
 //	out := mrtrtest.Call(t, newDesk, script, nil)
 //	out.WantEffects(t, "charge")
