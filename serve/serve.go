@@ -1,7 +1,7 @@
 // Package serve runs a go-sdk server over HTTP the way it should run in production, in one
 // call: clients of both eras on one URL, one well-formed result for every call, bounds on
 // everything that a client can make large, a readiness check for the load balancer, and a
-// stop that loses no call.
+// stop that cuts off no round.
 //
 //	err := serve.HTTP(ctx, "127.0.0.1:8080", server, &serve.Options{Runtime: rt})
 //
@@ -30,8 +30,11 @@ import (
 )
 
 // HTTP serves a server at an address such as "127.0.0.1:8080", until ctx ends or the process
-// gets SIGINT or SIGTERM. Then it stops without losing a call, and returns nil if all of them
-// came to their end. A second signal ends the process at once.
+// gets SIGINT or SIGTERM. Then it ends the rounds that run, and returns nil if all of them came to
+// their end. A call that waits for its user goes on at another instance, or after a restart, if
+// the runtime has State.Keys; with a key of this process it is lost, and nothing here counts it.
+// One that a handler holds is given the time of Stop first. A second signal ends the process at
+// once.
 //
 //	/mcp    clients of both eras
 //	/ready  200, and 503 from the moment that the server is about to stop
