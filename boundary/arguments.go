@@ -38,10 +38,10 @@ func (b *boundary) arguments(next endpoint) endpoint {
 // refuse returns everything that is wrong with the arguments of a request, or nil
 // if the tool may have them.
 func (d *definition) refuse(c *call) *Validation {
-	if d == nil || d.inputSchema() == nil {
+	if d == nil || d.input() == nil {
 		return nil
 	}
-	if problems := d.inputSchema().problems(c.arguments, c.clientName); problems != nil {
+	if problems := d.input().problems(c.arguments, c.clientName); problems != nil {
 		return &Validation{Fields: problems}
 	}
 	return nil

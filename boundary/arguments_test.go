@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,9 +21,10 @@ import (
 )
 
 // The tests of package shape have the keywords. The result and its report say all problems,
-// and never a value.
+// and never a value. A client that gets very much wrong learns of some of it, and how much more
+// there is.
 func TestArguments(t *testing.T) {
-	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: 1})
+	s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: silent, PageSize: 1})
 	for _, other := range []string{"a", "b", "c"} {
 		mcp.AddTool(s, &mcp.Tool{Name: other}, outputs("fine"))
 	}
@@ -58,6 +60,10 @@ func TestArguments(t *testing.T) {
 		return text("fine"), nil, nil
 	})
 	session := connect(t, s, nil)
+	_, report := callTool(t, session, "tag", json.RawMessage(`{`+many.String()+`,"tag":1}`))
+	require.Len(t, report.Fields, 50)
+	require.Equal(t, boundary.FieldError{Problem: "have 952 more names that are not arguments of this tool"}, report.Fields[0])
+	require.Len(t, report.Hints, 10)
 	for _, tc := range []struct {
 		tool, args string
 		want       []string // "pointer problem"; empty if accepted
@@ -104,20 +110,6 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A client that gets very much wrong learns of some of it, and how much more there is.
-func TestManyUnknownArguments(t *testing.T) {
-	s := newServer()
-	mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
-	args := map[string]any{"days": "many"}
-	for i := range 1000 {
-		args[fmt.Sprintf("n%04d", i)] = 1
-	}
-	_, report := callTool(t, connect(t, s, nil), "t", args)
-	require.Len(t, report.Fields, 50)
-	require.Equal(t, boundary.FieldError{Problem: "have 951 more names that are not arguments of this tool"}, report.Fields[0])
-	require.Len(t, report.Hints, 10)
-}
-
 // A client's name for itself is cut and, unless it is plain, quoted.
 func TestAClientsNameIsDisplayed(t *testing.T) {
 	s := newServer()
@@ -127,7 +119,7 @@ func TestAClientsNameIsDisplayed(t *testing.T) {
 		strings.Repeat("x", 64): strings.Repeat("x", 64) + " 1", strings.Repeat("x", 65): strings.Repeat("x", 64) + "... 1",
 		" An-Agent_0.9/z ": "An-Agent_0.9/z 1", "\x1b[31m": `"\x1b[31m" 1`, "é": `"é" 1`,
 	} {
-		_, report := callTool(t, named(t, s, name), "t", map[string]any{"none": 1})
+		_, report := callTool(t, dialAs(t, s, name, "", nil), "t", map[string]any{"none": 1})
 		require.Equal(t, "is not an argument of this tool, though "+want+" sent it", report.Fields[0].Problem)
 	}
 }
@@ -139,12 +131,12 @@ func TestTheListIsReadOnceASecond(t *testing.T) {
 		lists, failing := 0, false
 		s := newServer()
 		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("fine"))
-		s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+		listing(s, func(_ *mcp.ListToolsRequest, list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
 			if lists++; failing {
 				return nil, errors.New("rate limited")
 			}
 			return list, nil
-		}))
+		})
 		session := connect(t, s, nil)
 		for _, tc := range []struct {
 			later   time.Duration
@@ -166,25 +158,22 @@ func TestTheListIsReadOnceASecond(t *testing.T) {
 func TestToolsChange(t *testing.T) {
 	s := newServer()
 	session := connect(t, s, nil)
-	add := func(schema string) {
-		s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, returns(text("fine")))
+	add := func(schema string, output any, res *mcp.CallToolResult) {
+		s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema), OutputSchema: output}, returns(res))
 	}
-	add(`{"type":"object","properties":{"a":{"type":"string"}}}`)
-	res, _ := callTool(t, session, "t", map[string]any{"a": "x"})
+	call := func(args string) *mcp.CallToolResult {
+		res, _ := callTool(t, session, "t", json.RawMessage(args))
+		return res
+	}
+	add(`{"type":"object","properties":{"a":{"type":"string"}}}`, nil, text("fine"))
+	require.False(t, call(`{"a":"x"}`).IsError)
+	add(`{"type":"object","properties":{"a":{"type":"integer"},"b":{}}}`, celsius, structured(map[string]any{"celsius": 1}))
+	require.False(t, call(`{"a":1,"b":2}`).IsError, "judged by the schema of a tool that is gone")
+	require.True(t, call(`{"a":"x"}`).IsError)
+	// It promises no output any more, so that its text is cut.
+	add(`{"type":"object"}`, nil, text(strings.Repeat("x", 2<<20)))
+	res := call(`{}`)
 	require.False(t, res.IsError)
-	add(`{"type":"object","properties":{"a":{"type":"integer"},"b":{}}}`)
-	res, _ = callTool(t, session, "t", map[string]any{"a": 1, "b": 2})
-	require.False(t, res.IsError, "judged by the schema of a tool that is gone")
-	res, _ = callTool(t, session, "t", map[string]any{"a": "x"})
-	require.True(t, res.IsError)
-
-	// An output too: this tool promises none any more, so that its text is cut.
-	s.AddTool(&mcp.Tool{Name: "u", InputSchema: &jsonschema.Schema{Type: "object"}, OutputSchema: celsius}, returns(structured(map[string]any{"celsius": 1})))
-	res, _ = callTool(t, session, "u", nil)
-	require.False(t, res.IsError)
-	s.AddTool(&mcp.Tool{Name: "u", InputSchema: &jsonschema.Schema{Type: "object"}}, returns(text(strings.Repeat("x", 2<<20))))
-	res, _ = callTool(t, session, "u", nil)
-	require.False(t, res.IsError, texts(res)[0])
 	require.Contains(t, texts(res)[0], "bytes of this text were cut.]")
 }
 
@@ -237,21 +226,20 @@ func TestOutputsThatLegacyClientsDoNotKnow(t *testing.T) {
 	}
 }
 
-// listing is middleware that changes the answer to tools/list.
-func listing(change func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			list, ok := res.(*mcp.ListToolsResult)
-			if !ok || err != nil {
-				return res, err
-			}
-			if list, err = change(list); err != nil || list == nil {
-				return nil, err
-			}
-			return list, nil
+// listing adds middleware that changes the answer to tools/list.
+func listing(s *mcp.Server, change func(*mcp.ListToolsRequest, *mcp.ListToolsResult) (*mcp.ListToolsResult, error)) {
+	around(s, func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		request, ok := req.(*mcp.ListToolsRequest)
+		if !ok {
+			return res, err
 		}
-	}
+		list, _ := res.(*mcp.ListToolsResult) // nil for a cursor that is none of go-sdk's
+		if list, err = change(request, list); err != nil || list == nil {
+			return nil, err
+		}
+		return list, nil
+	})
 }
 
 // denying offers no destructive tools.
@@ -261,48 +249,35 @@ func denying(log *journal) *boundary.Options {
 
 // While a tier is denied, only tools known to be of another tier run.
 func TestTheGateFailsShut(t *testing.T) {
-	list := func(list *mcp.ListToolsResult, err error) func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
-		return func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return list, err }
-	}
-	for explanation, tc := range map[string]struct {
-		pageSize, others int
-		change           func(*mcp.ListToolsResult) (*mcp.ListToolsResult, error)
-	}{
-		"a rate limiter refuses the list":                 {change: list(nil, errors.New("rate limited"))},
-		"middleware answers with nothing":                 {change: list(nil, nil)},
-		"the pages go in a circle":                        {change: list(&mcp.ListToolsResult{NextCursor: "again"}, nil)},
-		"the tool lies beyond the last page that is read": {pageSize: 1, others: 1001},
-		"a filter hides the tool, which is then unknown":  {change: list(&mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil)},
+	page := 0
+	for explanation, list := range map[string]func() (*mcp.ListToolsResult, error){
+		"a rate limiter refuses the list": func() (*mcp.ListToolsResult, error) { return nil, errors.New("rate limited") },
+		"middleware answers with nothing": func() (*mcp.ListToolsResult, error) { return nil, nil },
+		"the pages go in a circle":        func() (*mcp.ListToolsResult, error) { return &mcp.ListToolsResult{NextCursor: "again"}, nil },
+		"the pages never end": func() (*mcp.ListToolsResult, error) {
+			page++
+			return &mcp.ListToolsResult{NextCursor: strconv.Itoa(page)}, nil
+		},
+		"a filter hides the tool, which is then unknown": func() (*mcp.ListToolsResult, error) { return &mcp.ListToolsResult{Tools: []*mcp.Tool{nil}}, nil },
 	} {
 		var log journal
-		s := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet, PageSize: tc.pageSize})
-		for i := range tc.others {
-			mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("other%d", i)}, outputs("fine"))
-		}
+		s := newServer()
 		mcp.AddTool(s, &mcp.Tool{Name: "wipe"}, typed(makes(func() *mcp.CallToolResult { t.Error(explanation); return nil })))
-		if tc.change != nil {
-			s.AddReceivingMiddleware(listing(tc.change))
-		}
+		listing(s, func(*mcp.ListToolsRequest, *mcp.ListToolsResult) (*mcp.ListToolsResult, error) { return list() })
 		session := connect(t, s, denying(&log))
 		if strings.Contains(explanation, "unknown") {
-			require.Equal(t, `{"code":-32602,"message":"unknown tool \"wipe\""}`, refusal(t, session, "wipe"))
+			require.Equal(t, refusal(t, dial(t, newServer()), "wipe"), refusal(t, session, "wipe"), "as go-sdk says it without a boundary")
 			continue
 		}
 		_, report := callTool(t, session, "wipe", nil)
 		require.Equal(t, "denied", report.Type)
 		require.Empty(t, report.Effect)
-		records := log.records(t)
+		records := log.take(t)
 		last := records[len(records)-1]
 		require.Equal(t, "ERROR", last["level"], "an operator must mend the list")
 		require.Contains(t, last["cause"], "tools/list")
 	}
-}
-
-// The tiers layer answers for an unknown tool as go-sdk does without a boundary.
-func TestAnUnknownToolBehindTheGate(t *testing.T) {
-	var log journal
-	bare := refusal(t, dial(t, newServer()), `no "such" tool`)
-	require.Equal(t, bare, refusal(t, connect(t, newServer(), denying(&log)), `no "such" tool`))
+	require.Equal(t, 1000, page)
 }
 
 // refusal is the JSON of the protocol error that a call ends in.
@@ -330,12 +305,12 @@ func TestTiers(t *testing.T) {
 	} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: a}, runs)
 	}
-	s.AddReceivingMiddleware(listing(func(list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+	listing(s, func(_ *mcp.ListToolsRequest, list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
 		if refuse.Load() {
 			return nil, errors.New("rate limited")
 		}
 		return list, nil
-	}))
+	})
 	session := connect(t, s, denying(&log))
 	var names []string
 	for _, tool := range must(session.ListTools(t.Context(), nil))(t).Tools {

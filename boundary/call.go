@@ -320,7 +320,7 @@ func RequestID(ctx context.Context) string {
 // or megabytes is ignored and not cleaned: a cleaned id would match nothing on the
 // client's side.
 func requestIDFor(meta mcp.Meta, extra *mcp.RequestExtra) string {
-	if id, ok := meta[RequestIDKey].(string); ok && harmlessID(id) {
+	if id, ok := meta[RequestIDKey].(string); ok && id != "" && len(id) <= maxRequestID && consistsOf(id, letters+digits+"-_.:") {
 		return id
 	}
 	if parent, ok := meta["traceparent"].(string); ok {
@@ -343,10 +343,6 @@ const (
 
 // consistsOf reports whether a text has no characters but these.
 func consistsOf(text, characters string) bool { return strings.Trim(text, characters) == "" }
-
-func harmlessID(id string) bool {
-	return id != "" && len(id) <= maxRequestID && consistsOf(id, letters+digits+"-_.:")
-}
 
 // traceID is the second field of a W3C traceparent,
 // version-traceid-parentid-flags.

@@ -209,7 +209,11 @@ func (k *catalog) define(tool *mcp.Tool) *definition {
 	def := k.tools[tool]
 	if def == nil {
 		k.tools = withRoom(k.tools, maxKept)
-		def = &definition{tool: tool, sink: k.sink}
+		def = &definition{
+			tool: tool, listed: sync.OnceValues(func() (*mcp.Tool, error) { return plainTool(tool) }),
+			input:  compiled(k.sink, tool, "input", tool.InputSchema, newInputSchema),
+			output: compiled(k.sink, tool, "output", tool.OutputSchema, shape.Compile),
+		}
 		k.tools[tool] = def
 	}
 	return def
@@ -239,16 +243,13 @@ func (k *catalog) knows(c *call) bool {
 // first use. The methods of a nil definition answer for a tool that nothing is
 // known of.
 type definition struct {
-	tool *mcp.Tool
-	sink *sink
+	tool   *mcp.Tool
+	input  func() *inputSchema // nil for a schema that cannot be compiled: go-sdk alone judges the arguments then
+	output func() *shape.Shape // nil for one that cannot be compiled; for a tool that has one
 
-	inputOnce, outputOnce sync.Once
-	input                 *inputSchema
-	output                *shape.Shape
-
-	plainOnce sync.Once
-	plain     *mcp.Tool
-	plainErr  error
+	// listed is the tool as tools/list shows it. It runs code of the author's, if there is
+	// any in the tool, once.
+	listed func() (*mcp.Tool, error)
 }
 
 func (d *definition) readOnly() bool {
@@ -257,45 +258,16 @@ func (d *definition) readOnly() bool {
 
 func (d *definition) hasOutput() bool { return d != nil && d.tool.OutputSchema != nil }
 
-// inputSchema is nil for a schema that cannot be compiled: go-sdk alone judges
-// the arguments then.
-func (d *definition) inputSchema() *inputSchema {
-	d.inputOnce.Do(func() {
-		schema, err := newInputSchema(d.tool.InputSchema)
-		d.warn("input", err)
-		d.input = schema
+// compiled is a schema of a tool's, compiled on first use.
+func compiled[S any](s *sink, tool *mcp.Tool, which string, schema any, compile func(any) (*S, error)) func() *S {
+	return sync.OnceValue(func() *S {
+		made, err := recovering(func() (*S, error) { return compile(schema) })
+		if err != nil {
+			s.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
+				slog.String("tool", tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
+		}
+		return made
 	})
-	return d.input
-}
-
-// outputSchema is nil if the tool has none, or one that cannot be compiled.
-func (d *definition) outputSchema() *shape.Shape {
-	if !d.hasOutput() {
-		return nil
-	}
-	d.outputOnce.Do(func() {
-		schema, err := shape.Compile(d.tool.OutputSchema)
-		d.warn("output", err)
-		d.output = schema
-	})
-	return d.output
-}
-
-func (d *definition) warn(which string, err error) {
-	if err != nil {
-		d.sink.log(context.Background(), slog.LevelWarn, "the boundary cannot judge by a tool's schema",
-			slog.String("tool", d.tool.Name), slog.String("schema", which), slog.String("error", truncated(err.Error(), maxLoggedText)))
-	}
-}
-
-// listed is the tool as tools/list shows it. It runs code of the author's, if there is any
-// in the tool, once.
-func (d *definition) listed() (*mcp.Tool, error) {
-	d.plainOnce.Do(func() {
-		d.plainErr = errors.New("it could not be encoded before") // unless what follows returns
-		d.plain, d.plainErr = plainTool(d.tool)
-	})
-	return d.plain, d.plainErr
 }
 
 // plainTool is a plain copy of a tool. Its schemas stay as they are written: the order of their

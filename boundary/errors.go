@@ -269,13 +269,13 @@ func (c *call) protocolCause() string {
 // within cuts an error's message, and drops its data, if they would take more
 // than a number of bytes on the wire.
 func within(limit int, wire *jsonrpc.Error) *jsonrpc.Error {
-	size := escapedSize(wire.Message) + jsonSize(wire.Data)
-	if size <= limit {
+	size := escapedSize(wire.Message)
+	if size+jsonSize(wire.Data) <= limit {
 		return wire
 	}
 	cut := *wire
 	cut.Data = nil
-	if size := escapedSize(cut.Message); size > limit {
+	if size > limit {
 		const longest = len(`\u0000`) // of one byte in JSON
 		cut.Message = truncated(cut.Message, (limit-markerSize)/longest)
 	}

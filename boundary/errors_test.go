@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,7 +71,7 @@ func TestErrorsOnTheWire(t *testing.T) {
 		require.Equal(t, tc.texts, texts(res), tc.explanation)
 		tc.report.Tool, tc.report.RequestID, tc.report.DurationMS = "t", got.RequestID, got.DurationMS
 		require.Equal(t, tc.report, got, tc.explanation)
-		record := log.records(t)[0]
+		record := log.take(t)[0]
 		require.Equal(t, tc.level, record["level"], tc.explanation)
 		require.Equal(t, got.RequestID, record["requestId"])
 		require.Equal(t, tc.cause, fmt.Sprint(cmp.Or(record["cause"], any(""))), tc.explanation)
@@ -90,36 +89,27 @@ func (causal) ToolErrorCause() string { return "why s3cret failed" }
 // Intended protocol errors go out byte for byte; only go-sdk's "unknown tool" gains
 // suggestions in its data.
 func TestProtocolErrors(t *testing.T) {
+	var log journal
+	s := newServer()
+	data := json.RawMessage(`{"requiredCapabilities":{"elicitation":{}}}`)
+	bare := &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing capability", Data: data}
+	addFailing(s, &mcp.Tool{Name: "bare"}, bare)
+	addFailing(s, &mcp.Tool{Name: "wrapped"}, fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: data, Err: errors.New("queue full")}))
+	session := connect(t, s, &boundary.Options{Logger: log.logger()})
 	for _, tc := range []struct {
-		name string
-		err  error
-		want *jsonrpc.Error
+		tool  string
+		want  *jsonrpc.Error
+		cause any // in the log
 	}{
-		{"bad_state", badState, badState},
-		{"capability", missingCapability, missingCapability},
-		{"kept, and its cause for the log", fmt.Errorf("outer: %w", &boundary.Protocol{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`), Err: errors.New("queue full")}),
-			&jsonrpc.Error{Code: -32000, Message: "busy", Data: json.RawMessage(`{"retry":1}`)}},
+		{"bare", bare, nil},
+		{"wrapped", &jsonrpc.Error{Code: -32000, Message: "busy", Data: data}, "queue full"},
+		{"wraped", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "wraped"`, Data: json.RawMessage(`{"suggestions":["wrapped"]}`)}, nil},
 	} {
-		var log journal
-		s := newServer()
-		addFailing(s, &mcp.Tool{Name: tc.name}, tc.err)
-		_, err := connect(t, s, &boundary.Options{Logger: log.logger()}).CallTool(t.Context(), &mcp.CallToolParams{Name: tc.name})
-		var got *jsonrpc.Error
-		require.ErrorAs(t, err, &got, tc.name)
-		require.Equal(t, tc.want, got, tc.name)
-		record := log.records(t)[0]
-		require.Equal(t, strings.Contains(tc.name, "cause"), record["cause"] == "queue full", tc.name)
-		require.Equal(t, "WARN", record["level"])
+		require.Equal(t, string(must(json.Marshal(tc.want))(t)), refusal(t, session, tc.tool))
+		record := log.take(t)[0]
+		require.Equal(t, []any{"WARN", tc.cause}, []any{record["level"], record["cause"]})
 		require.Contains(t, record["error"], tc.want.Message)
 	}
-
-	s := newServer()
-	addFailing(s, &mcp.Tool{Name: "get_weather"}, nil)
-	addFailing(s, &mcp.Tool{Name: "delete_all"}, nil)
-	_, err := connect(t, s, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "getweather"})
-	var got *jsonrpc.Error
-	require.ErrorAs(t, err, &got)
-	require.Equal(t, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "getweather"`, Data: json.RawMessage(`{"suggestions":["get_weather"]}`)}, got)
 }
 
 // A plain handler reports its effect by Applied.
@@ -145,7 +135,7 @@ func TestWithdrawnCodes(t *testing.T) {
 		res, report := callTool(t, session, "t", nil)
 		require.Equal(t, "withdrawn_code", report.Type)
 		require.Equal(t, []string{"Sign in first."}, texts(res))
-		require.Contains(t, log.records(t)[0]["cause"], fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew", code))
+		require.Contains(t, log.take(t)[0]["cause"], fmt.Sprintf("JSON-RPC error %d, which revision 2026-07-28 withdrew", code))
 		var got *jsonrpc.Error
 		_, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})
 		require.ErrorAs(t, err, &got)
@@ -173,7 +163,7 @@ func TestADeadlineAlwaysReadsTheSame(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
 			for name, meta := range map[string]mcp.Meta{"plain": nil, "built": {"a": 1}} { // which go-sdk, and the author, make of the error
-				s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				addRaw(s, name, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					<-ctx.Done()
 					res := &mcp.CallToolResult{Meta: meta}
 					res.SetError(words(context.Cause(ctx)))
@@ -199,7 +189,7 @@ func TestADeadlineAlwaysReadsTheSame(t *testing.T) {
 func TestAResultMayBeShared(t *testing.T) {
 	shared := &mcp.CallToolResult{Content: append(make([]mcp.Content, 0, 4), &mcp.TextContent{Text: "a"}), Meta: mcp.Meta{"a": []string{"b"}}}
 	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "raw", InputSchema: json.RawMessage(`{"type":"object"}`)}, boundary.Unshared(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return shared, nil }))
+	addRaw(s, "raw", boundary.Unshared(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return shared, nil }))
 	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, boundary.Handler(func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, []int, error) {
 		return shared, []int{1}, nil
 	}, nil))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -41,7 +43,12 @@ func ExampleLayers() {
 
 	server := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, outputs("wiped"))
-	log := slog.New(exampleLog{slog.DiscardHandler})
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if slices.Contains([]string{"level", "msg", "type"}, a.Key) {
+			return a
+		}
+		return slog.Attr{}
+	}}))
 	if err := boundary.Install(server, &boundary.Options{Logger: log, Deny: []boundary.Tier{boundary.Destructive}}); err != nil {
 		fmt.Println(err)
 		return
@@ -54,7 +61,7 @@ func ExampleLayers() {
 	// 3 normalize
 	// 4 tiers
 	// 5 arguments
-	// log: WARN tool call failed: denied
+	// level=WARN msg="tool call failed" type=denied
 	// agent: Tool "wipe" is destructive, and this server does not offer destructive tools.
 }
 
@@ -92,19 +99,4 @@ func exampleCall(ctx context.Context, server *mcp.Server, tool string, args any)
 		panic(err)
 	}
 	return res
-}
-
-// exampleLog prints level, message and error type.
-type exampleLog struct{ slog.Handler }
-
-func (exampleLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (exampleLog) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "type" {
-			fmt.Printf("log: %s %s: %s\n", r.Level, r.Message, a.Value)
-		}
-		return true
-	})
-	return nil
 }

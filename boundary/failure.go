@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,41 +68,28 @@ func failureOf(ctx context.Context, c *call, err error) *failure {
 	if _, ok := carried[*outputError](err); ok {
 		f.undelivered = true
 	}
-	if e, ok := carried[callerror.Type](err); ok && e.ToolErrorType() != "" {
-		f.kind = e.ToolErrorType()
-	}
-	if e, ok := carried[callerror.Code](err); ok {
-		f.code = e.ToolErrorCode()
-	}
+	f.kind = cmp.Or(said(err, callerror.Type.ToolErrorType), f.kind)
+	f.cause = cmp.Or(said(err, callerror.Cause.ToolErrorCause), f.cause)
+	f.code = said(err, callerror.Code.ToolErrorCode)
+	f.hints = said(err, callerror.Hints.ToolErrorHints)
+	f.operation = said(err, callerror.Operation.ToolErrorOperation)
 	if e, ok := carried[callerror.Expected](err); ok {
 		f.expected = e.ToolErrorExpected()
 	}
-	if e, ok := carried[callerror.Cause](err); ok && e.ToolErrorCause() != "" {
-		f.cause = e.ToolErrorCause()
-	}
-	if e, ok := carried[callerror.Quiet](err); ok && e.ToolErrorQuiet() {
+	if said(err, callerror.Quiet.ToolErrorQuiet) {
 		f.quiet, f.expected = true, true
 	}
-	if e, ok := carried[callerror.Hints](err); ok {
-		f.hints = e.ToolErrorHints()
-	}
-	if e, ok := carried[callerror.Operation](err); ok {
-		f.operation = e.ToolErrorOperation()
-	}
 	if e, ok := carried[callerror.Selector](err); ok {
-		selector, candidates := e.ToolErrorSelector()
-		f.selector, f.candidates = selector, capped(candidates)
+		f.selector, f.candidates = e.ToolErrorSelector()
 	}
 	if e, ok := carried[callerror.Fields](err); ok {
 		f.fields = fieldErrors(err, e.ToolErrorFields())
 	}
-	if e, ok := carried[callerror.Effect](err); ok {
-		switch effect := e.ToolErrorEffect(); effect {
-		case effectApplied, effectUnknown, effectUndone:
-			f.effect = effect
-		case effectNone:
-			f.beforeHandler = true
-		}
+	switch effect := said(err, callerror.Effect.ToolErrorEffect); effect {
+	case effectApplied, effectUnknown, effectUndone:
+		f.effect = effect
+	case effectNone:
+		f.beforeHandler = true
 	}
 	return f
 }
@@ -166,6 +154,14 @@ func carried[T any](err error) (T, bool) {
 	var t T
 	ok := errors.As(err, &t)
 	return t, ok
+}
+
+// said is the answer of the outermost error in the chain that has the method, or the zero value.
+func said[T, V any](err error, method func(T) V) (answer V) {
+	if e, ok := carried[T](err); ok {
+		answer = method(e)
+	}
+	return answer
 }
 
 // readSDKError recognizes the errors with which go-sdk's typed handlers refuse

@@ -72,7 +72,7 @@ func (m *maker) value() any {
 	case 4:
 		return bad("internal", marshaler(func() ([]byte, error) { runtime.Goexit(); return nil, nil }))
 	case 5:
-		return bad("timeout", hanging(m.release))
+		return bad("timeout", marshaler(func() ([]byte, error) { <-m.release; return nil, errors.New("late") }))
 	}
 	return pick[any](m, "a", 1, 1.5, true, map[string]any{"b": []any{1.5, nil}}, []byte("d"), json.RawMessage(`"c"`), twice(`"once"`), map[string]any{"x": twice(`1`)})
 }

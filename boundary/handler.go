@@ -100,7 +100,9 @@ func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.
 		if err == nil || n == o.Attempts || !c.mayRetry(ctx, err) {
 			return res, out, err
 		}
-		if !sleep(ctx, pause) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			return res, out, err
 		}
 		in = snapshot.Of(kept)
@@ -111,29 +113,9 @@ func attempt[In, Out any](ctx context.Context, c *call, o HandlerOptions, h mcp.
 // mayRetry reports whether the error allows another attempt and the call has had no
 // effect and asked nothing.
 func (c *call) mayRetry(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
+	if _, left := c.state(); left != untouched || ctx.Err() != nil {
 		return false
 	}
-	retryable, ok := carried[callerror.Retryable](err)
-	if !ok || !retryable.ToolErrorRetryable() {
-		return false
-	}
-	if quiet, ok := carried[callerror.Quiet](err); ok && quiet.ToolErrorQuiet() {
-		return false
-	}
-	if effect, ok := carried[callerror.Effect](err); ok && effect.ToolErrorEffect() != "" {
-		return false
-	}
-	_, left := c.state()
-	return left == untouched
-}
-
-// sleep is false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return said(err, callerror.Retryable.ToolErrorRetryable) && !said(err, callerror.Quiet.ToolErrorQuiet) &&
+		said(err, callerror.Effect.ToolErrorEffect) == ""
 }

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -28,14 +27,10 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 )
 
-// quiet discards its records; silent is not enabled for any.
-var (
-	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
-	silent = slog.New(slog.DiscardHandler)
-)
+var silent = slog.New(slog.DiscardHandler)
 
 func newServer() *mcp.Server {
-	return mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: quiet})
+	return mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, &mcp.ServerOptions{Logger: silent})
 }
 
 // connect installs a boundary and connects an in-memory client.
@@ -57,12 +52,9 @@ func serving[In, Out any](t *testing.T, opts *boundary.Options, f mcp.ToolHandle
 }
 
 // dial connects a client to a server that has its boundary.
-func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession { return named(t, s, "Some Agent") }
-
-// named is dial for a client of this name.
-func named(t *testing.T, s *mcp.Server, name string) *mcp.ClientSession {
+func dial(t *testing.T, s *mcp.Server) *mcp.ClientSession {
 	t.Helper()
-	return dialAs(t, s, name, "", nil)
+	return dialAs(t, s, "Some Agent", "", nil)
 }
 
 // dialAs connects a client of this name in a revision, the newest if it is empty.
@@ -113,12 +105,12 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(boundary.LogHandler(slog.NewJSONHandler(j, nil)))
 }
 
-func (j *journal) records(t *testing.T) []map[string]any {
+// take returns the records since the last time.
+func (j *journal) take(t *testing.T) (all []map[string]any) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var all []map[string]any
-	for dec := json.NewDecoder(bytes.NewReader(j.buf.Bytes())); dec.More(); {
+	for dec := json.NewDecoder(&j.buf); dec.More(); {
 		var r map[string]any
 		require.NoError(t, dec.Decode(&r))
 		all = append(all, r)
@@ -126,36 +118,39 @@ func (j *journal) records(t *testing.T) []map[string]any {
 	return all
 }
 
-// take returns the records since the last time.
-func (j *journal) take(t *testing.T) []map[string]any {
-	t.Helper()
-	all := j.records(t)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.buf.Reset()
-	return all
-}
-
 var eras = []judge.Era{judge.Modern, judge.Legacy}
 
-// openMemory connects a raw client of the era.
-func openMemory(ctx context.Context, era judge.Era, server *mcp.Server) (*wire.Client, func(), error) {
-	there, here := mcp.NewInMemoryTransports()
-	session, err := server.Connect(ctx, there, nil)
-	if err != nil {
-		return nil, nil, err
+// speak connects a raw client of the era. With options it installs a boundary first.
+func speak(t *testing.T, era judge.Era, s *mcp.Server, opts *boundary.Options) *wire.Client {
+	t.Helper()
+	if opts != nil {
+		require.NoError(t, boundary.Install(s, opts))
 	}
-	client, err := wire.Dial(ctx, here, era.Client())
-	return client, func() { client.Close(); session.Close() }, err
+	there, here := mcp.NewInMemoryTransports()
+	session := must(s.Connect(t.Context(), there, nil))(t)
+	client := must(wire.Dial(t.Context(), here, era.Client()))(t)
+	t.Cleanup(func() { client.Close(); session.Close() })
+	return client
 }
 
-// speak is openMemory for a test, at whose end the client hangs up.
-func speak(t *testing.T, era judge.Era, server *mcp.Server) *wire.Client {
+// say makes a request that is answered.
+func say(t *testing.T, client *wire.Client, request wire.Request) *jsonrpc.Response {
 	t.Helper()
-	client, shut, err := openMemory(t.Context(), era, server)
-	require.NoError(t, err)
-	t.Cleanup(shut)
-	return client
+	return must(client.Exchange(t.Context(), request))(t)
+}
+
+// around puts middleware around a server.
+func around(s *mcp.Server, handle func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error)) {
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return handle(ctx, next, method, req)
+		}
+	})
+}
+
+// addRaw adds a raw tool that takes any arguments.
+func addRaw(s *mcp.Server, name string, h mcp.ToolHandler) {
+	s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, h)
 }
 
 // completing is a request for completions of an argument.
@@ -165,11 +160,7 @@ func completing(client *wire.Client, argument string) wire.Request {
 }
 
 // addFailing adds a tool that raises err.
-func addFailing(s *mcp.Server, tool *mcp.Tool, err error) {
-	mcp.AddTool(s, tool, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
-		return nil, nil, err
-	})
-}
+func addFailing(s *mcp.Server, tool *mcp.Tool, err error) { mcp.AddTool(s, tool, raises(err)) }
 
 // must is the value of a call that must not fail: must(f())(t).
 func must[T any](v T, err error) func(testing.TB) T {
@@ -240,24 +231,9 @@ func structured(v any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "see the structured content"}}, StructuredContent: v}
 }
 
-// asking is a result that asks for the units.
-func asking() *mcp.CallToolResult {
-	return asks(&mcp.ElicitParams{Message: "Which units?",
-		RequestedSchema: &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{"units": {Type: "string"}}}})
-}
-
+// asks is a result that asks a question.
 func asks(q mcp.InputRequest) *mcp.CallToolResult {
 	return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"q": q}}
-}
-
-// asksOnce makes a handler that asks until it is answered.
-func asksOnce(ask func() *mcp.CallToolResult) mcp.ToolHandler {
-	return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if req.Params.InputResponses == nil {
-			return ask(), nil
-		}
-		return text("answered"), nil
-	}
 }
 
 type marshaler func() ([]byte, error)
@@ -287,10 +263,6 @@ func second(f func() string) func() string {
 func twice(text string) marshaler {
 	once := second(func() string { return text })
 	return func() ([]byte, error) { return []byte(once()), nil }
-}
-
-func hanging(release <-chan struct{}) marshaler {
-	return func() ([]byte, error) { <-release; return nil, errors.New("late") }
 }
 
 func cyclicMap() map[string]any {
@@ -344,16 +316,6 @@ type describedBadly struct{}
 func (describedBadly) Error() string            { return "no" }
 func (describedBadly) ToolErrorHints() []string { panic("s3cret") }
 
-// badState and missingCapability are protocol errors intended for the client.
-var (
-	badState = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Invalid or expired requestState"}
-
-	missingCapability = &jsonrpc.Error{
-		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing capability",
-		Data: json.RawMessage(`{"requiredCapabilities":{"elicitation":{}}}`),
-	}
-)
-
 // thorough, as in CI, tries more of the same.
 var thorough = os.Getenv("MRTR_NIGHTLY") == "1"
 
@@ -389,10 +351,6 @@ func serve() error {
 	if err := boundary.Install(server, &boundary.Options{Logger: silent, MaxResultBytes: maxResultBytes}); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
 	mux := http.NewServeMux()
 	for path, stateless := range map[string]bool{"/modern/mcp": true, "/legacy/mcp": false} {
 		mux.Handle(path, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
@@ -400,18 +358,13 @@ func serve() error {
 	mux.HandleFunc("/cases", func(w http.ResponseWriter, _ *http.Request) {
 		var all []expectation
 		for _, c := range cases {
-			if strings.HasPrefix(c.name, "asks_") {
-				continue // a client that can be asked gets another answer
+			if !strings.HasPrefix(c.name, "asks_") { // where a client that can be asked gets another answer
+				all = append(all, expectation{string(atTool), c.name, c.args != "", map[judge.Era]judge.Outcome{judge.Modern: c.want, judge.Legacy: c.want}})
 			}
-			all = append(all, expectation{string(atTool), c.name, c.args != "", map[judge.Era]judge.Outcome{judge.Modern: c.want, judge.Legacy: c.want}})
 		}
 		_ = json.NewEncoder(w).Encode(all)
 	})
-	fmt.Printf("listening on http://%s\n", listener.Addr())
-	go func() {
-		fmt.Fprintln(os.Stderr, http.Serve(listener, mux))
-		os.Exit(1)
-	}()
-	_, err = io.Copy(io.Discard, os.Stdin)
+	fmt.Printf("listening on %s\n", httptest.NewServer(mux).URL)
+	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
 }

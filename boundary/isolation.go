@@ -48,13 +48,13 @@ func isolated[T any](ctx context.Context, b *boundary, c *call, f func(context.C
 		return ended
 	}
 	as := c.countedAs(c.definition() != nil || b.catalog.knows(c))
-	b.abandoned.add(client, as)
+	b.abandoned.add(1, client, as)
 	left := r.claim(func(late *failure) {
-		b.abandoned.done(client, as)
+		b.abandoned.add(-1, client, as)
 		b.logLate(c, late)
 	})
 	if !left { // it ended just now
-		b.abandoned.done(client, as)
+		b.abandoned.add(-1, client, as)
 		return <-r.delivered
 	}
 	return r.fail(overdue(ctx, c))
@@ -255,15 +255,15 @@ func overdue(ctx context.Context, c *call) *failure {
 type abandoned struct {
 	limit, perClient int
 
-	mu      sync.Mutex // guards the counts below
-	total   int
-	tools   map[counted]int
-	clients map[any]*clientAbandoned
+	mu     sync.Mutex // guards counts
+	counts map[leaving]int
 }
 
-type clientAbandoned struct {
-	total int
-	tools map[counted]int
+// leaving is the key of a count: of the handlers of one tool that one client left behind. The
+// zero value of either stands for all.
+type leaving struct {
+	client any
+	tool   counted
 }
 
 const mostPerClient = 4
@@ -287,47 +287,21 @@ func (c *call) countedAs(known bool) counted {
 func (a *abandoned) refuses(client any, tool counted) (total int, refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.tools[tool] >= a.limit {
-		return a.total, true
-	}
-	own := a.clients[client]
-	if own == nil {
-		return a.total, false
-	}
-	full := a.total >= a.limit || own.total >= a.perClient
-	return a.total, full && own.tools[tool] > 0 || own.total >= mostPerClient*a.perClient
+	total, own := a.counts[leaving{}], a.counts[leaving{client: client}]
+	full := total >= a.limit || own >= a.perClient
+	return total, a.counts[leaving{nil, tool}] >= a.limit || full && a.counts[leaving{client, tool}] > 0 || own/mostPerClient >= a.perClient
 }
 
-func (a *abandoned) add(client any, tool counted) {
+// add counts n more handlers, or fewer if n is negative.
+func (a *abandoned) add(n int, client any, tool counted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.tools == nil {
-		a.tools, a.clients = map[counted]int{}, map[any]*clientAbandoned{}
+	if a.counts == nil {
+		a.counts = map[leaving]int{}
 	}
-	own := a.clients[client]
-	if own == nil {
-		own = &clientAbandoned{tools: map[counted]int{}}
-		a.clients[client] = own
-	}
-	a.total++
-	a.tools[tool]++
-	own.total++
-	own.tools[tool]++
-}
-
-func (a *abandoned) done(client any, tool counted) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	own := a.clients[client]
-	a.total--
-	own.total--
-	if a.tools[tool]--; a.tools[tool] == 0 {
-		delete(a.tools, tool)
-	}
-	if own.tools[tool]--; own.tools[tool] == 0 {
-		delete(own.tools, tool)
-	}
-	if own.total == 0 {
-		delete(a.clients, client)
+	for _, key := range []leaving{{}, {client: client}, {nil, tool}, {client, tool}} {
+		if a.counts[key] += n; a.counts[key] == 0 {
+			delete(a.counts, key)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package boundary_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -36,7 +37,7 @@ type leaving struct {
 // refuses reports whether the client's next call of the handler must be refused.
 func (l *leaving) refuses(o *boundary.Options, handler, client string) bool {
 	full := l.total >= o.MaxAbandoned || l.by[client] >= o.MaxAbandonedPerClient
-	return l.of[handler] >= o.MaxAbandoned || full && l.ofBy[[2]string{handler, client}] > 0 || l.by[client] >= 4*o.MaxAbandonedPerClient
+	return l.of[handler] >= o.MaxAbandoned || full && l.ofBy[[2]string{handler, client}] > 0 || l.by[client]/4 >= o.MaxAbandonedPerClient
 }
 
 func (l *leaving) add(n int, handler, client string) {
@@ -57,9 +58,9 @@ func hangingServer(let <-chan struct{}, cancelled *atomic.Int32) *mcp.Server {
 	}
 	s := newServer()
 	for _, name := range []string{"a", "b"} {
-		mcp.AddTool(s, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
+		addRaw(s, name, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			hang(ctx)
-			return text("late"), nil, nil
+			return text("late"), nil
 		})
 	}
 	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs("fine"))
@@ -71,13 +72,11 @@ func hangingServer(let <-chan struct{}, cancelled *atomic.Int32) *mcp.Server {
 		hang(ctx)
 		return &mcp.ReadResourceResult{}, nil
 	})
-	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if call, ok := req.(*mcp.CallToolRequest); ok && strings.HasPrefix(call.Params.Name, "made up") {
-				hang(ctx)
-			}
-			return next(ctx, method, req)
+	around(s, func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.(*mcp.CallToolRequest); ok && strings.HasPrefix(call.Params.Name, "made up") {
+			hang(ctx)
 		}
+		return next(ctx, method, req)
 	})
 	return s
 }
@@ -112,20 +111,15 @@ func TestEachSocketIsAClient(t *testing.T) {
 	let := make(chan struct{})
 	server := hangingServer(let, new(atomic.Int32))
 	require.NoError(t, boundary.Install(server, &boundary.Options{Logger: silent, Deadline: time.Millisecond, MaxAbandonedPerClient: 1}))
-	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	require.NoError(t, err)
+	sockets := must(wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil))(t)
 	web := httptest.NewServer(sockets)
 	defer web.Close()
 	for range 2 {
-		link, err := wstransport.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1), nil)
-		require.NoError(t, err)
-		client, err := wire.Dial(t.Context(), link, nil)
-		require.NoError(t, err)
+		link := must(wstransport.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1), nil))(t)
+		client := must(wire.Dial(t.Context(), link, nil))(t)
 		defer client.Close()
 		for _, words := range []string{"did not finish within 1ms", "was not run"} {
-			reply, err := client.Send(t.Context(), wire.Request{Name: "a", Arguments: struct{}{}})
-			require.NoError(t, err)
-			require.Contains(t, reply.Text, words)
+			require.Contains(t, string(say(t, client, wire.Request{Name: "a", Arguments: struct{}{}}).Result), words)
 		}
 	}
 	close(let)
@@ -136,7 +130,7 @@ func TestEachSocketIsAClient(t *testing.T) {
 // names of tools count as one. When the handlers return, there is room again, their ends are
 // logged, and their late results reach nobody.
 func TestHandlersThatHangAreRefused(t *testing.T) {
-	for _, o := range []boundary.Options{{MaxAbandoned: 4, MaxAbandonedPerClient: 4}, {MaxAbandoned: 30, MaxAbandonedPerClient: 2}, {MaxAbandoned: 3}} {
+	for _, o := range []boundary.Options{{MaxAbandoned: 4, MaxAbandonedPerClient: 4}, {MaxAbandoned: 30, MaxAbandonedPerClient: 2}, {MaxAbandoned: 3, MaxAbandonedPerClient: math.MaxInt}, {MaxAbandoned: 3}} {
 		synctest.Test(t, func(t *testing.T) {
 			var log journal
 			var unheard atomic.Int32
@@ -144,14 +138,9 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 			release := sync.OnceFunc(func() { close(let) })
 			s := hangingServer(let, &unheard)
 			o.Logger, o.Deadline = log.logger(), time.Minute
-			require.NoError(t, boundary.Install(s, &o))
+			clients := map[string]*wire.Client{"x": speak(t, judge.Modern, s, &o), "y": speak(t, judge.Modern, s, nil), "z": speak(t, judge.Modern, s, nil)}
 			if o.MaxAbandonedPerClient == 0 {
 				o.MaxAbandonedPerClient = o.MaxAbandoned // less than 16
-			}
-			clients := map[string]*wire.Client{}
-			for _, name := range []string{"x", "y", "z"} {
-				client := speak(t, judge.Modern, s)
-				clients[name] = client
 			}
 			defer release()
 			m, left := newMaker(1, nil), &leaving{of: map[string]int{}, by: map[string]int{}, ofBy: map[[2]string]int{}}
@@ -169,9 +158,7 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 					left.add(1, handler, who)
 				}
 				callHanging(t, clients[who], request, m.oneIn(3), want, fmt.Sprintf("call %d: %s by %s", i, handler, who))
-				res, err := clients[pick(m, "y", "z")].Exchange(t.Context(), wire.Request{Name: "healthy"})
-				require.NoError(t, err)
-				require.NotContains(t, string(res.Result), "isError", "a tool that does not hang")
+				require.NotContains(t, string(say(t, clients[pick(m, "y", "z")], wire.Request{Name: "healthy"}).Result), "isError", "a tool that does not hang")
 			}
 			require.NotZero(t, left.refused)
 			ended := 0
@@ -186,7 +173,7 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 			require.Equal(t, left.total, ended)
 			require.EqualValues(t, left.total, unheard.Load(), "the context of an abandoned handler is cancelled")
 			for _, client := range clients {
-				require.Contains(t, string(must(client.Exchange(t.Context(), wire.Request{Name: "a"}))(t).Result), "late", "there is room again")
+				require.Contains(t, string(say(t, client, wire.Request{Name: "a"}).Result), "late", "there is room again")
 			}
 		})
 	}
@@ -195,65 +182,48 @@ func TestHandlersThatHangAreRefused(t *testing.T) {
 // A legacy client answers inside the request, so its call may last as long as people
 // take; a modern call may not.
 func TestDeadlines(t *testing.T) {
-	const old, modern = "2025-11-25", "2026-07-28"
+	tool, prompt, resource := wire.Request{Method: "tools/call", Name: "healthy"}, wire.Request{Method: "prompts/get", Name: "p"}, wire.Request{Method: "resources/read", Name: "test://r"}
+	minute := func(name string) map[string]time.Duration { return map[string]time.Duration{name: time.Minute} }
 	for _, tc := range []struct {
 		explanation string
 		opts        boundary.Options
-		version     string
-		user        time.Duration // how long the user takes to answer
+		era         judge.Era
+		request     wire.Request
+		takes       time.Duration
 		want        time.Duration // 0: the call is not cut off
 	}{
-		{"an old client's user has an hour by default", boundary.Options{}, old, 59 * time.Minute, 0},
-		{"and no more", boundary.Options{}, old, 61 * time.Minute, time.Hour},
-		{"a modern tool has five minutes", boundary.Options{}, modern, 6 * time.Minute, 5 * time.Minute},
-		{"and uses them", boundary.Options{}, modern, 4 * time.Minute, 0},
-		{"each has its option", boundary.Options{Deadline: time.Hour, LegacyDeadline: time.Second}, old, time.Minute, time.Second},
-		{"of which the other is not touched", boundary.Options{Deadline: time.Second, LegacyDeadline: time.Hour}, modern, time.Minute, time.Second},
-		{"the longest is as good as none", boundary.Options{LegacyDeadline: math.MaxInt64}, old, 48 * time.Hour, 0},
-		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, old, time.Hour, time.Minute},
-		{"the tool's own counts for both", boundary.Options{ToolDeadlines: map[string]time.Duration{"asks": time.Minute}}, modern, time.Hour, time.Minute},
+		{"an old client's user has an hour by default", boundary.Options{}, judge.Legacy, tool, 59 * time.Minute, 0},
+		{"and no more", boundary.Options{}, judge.Legacy, tool, 61 * time.Minute, time.Hour},
+		{"a modern tool has five minutes", boundary.Options{}, judge.Modern, tool, 6 * time.Minute, 5 * time.Minute},
+		{"and uses them", boundary.Options{}, judge.Modern, tool, 4 * time.Minute, 0},
+		{"each has its option", boundary.Options{Deadline: time.Hour, LegacyDeadline: time.Second}, judge.Legacy, tool, time.Minute, time.Second},
+		{"of which the other is not touched", boundary.Options{Deadline: time.Second, LegacyDeadline: time.Hour}, judge.Modern, tool, time.Minute, time.Second},
+		{"the longest is as good as none", boundary.Options{LegacyDeadline: math.MaxInt64}, judge.Legacy, tool, 48 * time.Hour, 0},
+		{"the tool's own counts for both", boundary.Options{ToolDeadlines: minute("healthy")}, judge.Legacy, tool, time.Hour, time.Minute},
+		{"the tool's own counts for both", boundary.Options{ToolDeadlines: minute("healthy")}, judge.Modern, tool, time.Hour, time.Minute},
+		{"a prompt's own", boundary.Options{PromptDeadlines: minute("p")}, judge.Modern, prompt, time.Hour, time.Minute},
+		{"a resource's own", boundary.Options{ResourceDeadlines: minute("test://r")}, judge.Modern, resource, time.Hour, time.Minute},
+		{"a subscription has none", boundary.Options{}, judge.Modern, wire.Request{Method: "subscriptions/listen"}, 48 * time.Hour, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			slow := func(ctx context.Context) {
+			s := everything(t, nil)
+			around(s, func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+				if method != tc.request.Method {
+					return next(ctx, method, req)
+				}
 				select {
-				case <-time.After(tc.user):
+				case <-time.After(tc.takes):
 				case <-ctx.Done():
 				}
-			}
-			s := newServer()
-			mcp.AddTool(s, &mcp.Tool{Name: "asks"}, func(ctx context.Context, req *mcp.CallToolRequest, _ input) (*mcp.CallToolResult, any, error) {
-				if tc.version == old {
-					_, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"})
-					return text("answered"), nil, err
-				}
-				slow(ctx)
-				return text("answered"), nil, ctx.Err()
+				return nil, cmp.Or(ctx.Err(), errors.New("in time"))
 			})
 			tc.opts.Logger = silent
-			require.NoError(t, boundary.Install(s, &tc.opts))
-			session := dialAs(t, s, "c", tc.version, &mcp.ClientOptions{
-				ElicitationHandler: func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					slow(ctx)
-					return &mcp.ElicitResult{Action: "accept"}, nil
-				}})
+			client := speak(t, tc.era, s, &tc.opts)
 			begun := time.Now()
-			res, report := callTool(t, session, "asks", nil)
-			require.Equal(t, tc.want == 0, report.Type != "timeout" && texts(res)[0] == "answered", tc.explanation)
-			require.InDelta(t, cmp.Or(tc.want, tc.user), time.Since(begun), float64(time.Second), tc.explanation)
+			res := say(t, client, tc.request)
+			require.Equal(t, tc.want == 0, strings.Contains(string(res.Result)+fmt.Sprint(res.Error), "in time"), tc.explanation)
+			require.InDelta(t, cmp.Or(tc.want, tc.takes), time.Since(begun), float64(time.Second), tc.explanation)
 		})
-	}
-}
-
-// forClient is middleware that changes the list of tools of one client.
-func forClient(name string, change func(ctx context.Context, list *mcp.ListToolsResult)) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			res, err := next(ctx, method, req)
-			if list, ok := req.(*mcp.ListToolsRequest); ok && err == nil && list.ClientInfo() != nil && list.ClientInfo().Name == name {
-				change(ctx, res.(*mcp.ListToolsResult))
-			}
-			return res, err
-		}
 	}
 }
 
@@ -266,22 +236,24 @@ func TestAListServesItsOwnSessionAlone(t *testing.T) {
 		readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
 		s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}, Annotations: readOnly}, makes(func() *mcp.CallToolResult { ran.Add(1); return text("fine") }))
 		strict := &mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object", Required: []string{"place"}}, Annotations: readOnly}
-		s.AddReceivingMiddleware(forClient("strict", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{strict} }))
-		s.AddReceivingMiddleware(forClient("hidden", func(_ context.Context, list *mcp.ListToolsResult) { list.Tools = []*mcp.Tool{} }))
+		listing(s, func(req *mcp.ListToolsRequest, list *mcp.ListToolsResult) (*mcp.ListToolsResult, error) {
+			switch req.ClientInfo().Name {
+			case "strict":
+				list.Tools = []*mcp.Tool{strict}
+			case "hidden":
+				list.Tools = []*mcp.Tool{}
+			}
+			return list, nil
+		})
 		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, Deny: deny}))
 		const tries = 30
 		var all sync.WaitGroup
 		for _, name := range []string{"lax", "strict", "hidden"} {
-			session := named(t, s, name)
+			session := dialAs(t, s, name, "", nil)
 			all.Go(func() {
 				for range tries {
 					res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
-					switch {
-					case name == "hidden" && deny != nil:
-						if err == nil {
-							t.Errorf("the hidden tool is not unknown: %v", res)
-						}
-					case err != nil || res.IsError != (name == "strict"):
+					if unknown := name == "hidden" && deny != nil; unknown != (err != nil) || !unknown && res.IsError != (name == "strict") {
 						t.Errorf("%s: %v %v", name, res, err)
 					}
 				}

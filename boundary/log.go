@@ -34,7 +34,10 @@ func (b *boundary) settled(c *call, ended outcome[*mcp.CallToolResult]) (outcome
 	res := ended.res
 	e := &ending{asks: res.InputRequests != nil, measured: func() (int, string) { return sizeOf(res), digestOf(res) }}
 	if res.IsError && !e.asks {
-		e.failed = failureIn(res)
+		e.failed = &failure{kind: "execution"}
+		if r, ok := res.GetError().(*resultError); ok {
+			e.failed = r.failure
+		}
 	}
 	return ended, e
 }
@@ -71,13 +74,6 @@ func (b *boundary) logEnd(ctx context.Context, c *call, e *ending, then func()) 
 		level, word = slog.LevelError, "call failed"
 	}
 	b.sink.record(ctx, level, c.kind.attr+" "+word, func() []slog.Attr { return c.record(e) }, then)
-}
-
-func failureIn(res *mcp.CallToolResult) *failure {
-	if r, ok := res.GetError().(*resultError); ok {
-		return r.failure
-	}
-	return &failure{kind: "execution"}
 }
 
 func (c *call) record(e *ending) []slog.Attr {

@@ -1,11 +1,13 @@
 package boundary_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +49,7 @@ func badResults() []badTool {
 	meta := func(key, value string) mcp.ToolHandler {
 		return returns(&mcp.CallToolResult{Content: text("a").Content, Meta: mcp.Meta{key: json.RawMessage(value)}})
 	}
+	questions := asks(&mcp.ElicitParams{Message: "?"}).InputRequests
 	return []badTool{
 		{name: "panic_typed", typed: typed(panics("s3cret")), want: isError, kind: "internal"},
 		{name: "goexit_typed", typed: typed(exits), want: isError, kind: "internal"},
@@ -59,9 +62,9 @@ func badResults() []badTool {
 		{name: "error_structured", raw: returns(&mcp.CallToolResult{IsError: true, Content: text("no").Content, StructuredContent: map[string]any{"celsius": "warm"}}), output: celsius, want: isError, kind: "execution"},
 		{name: "cancelled_upstream", typed: raises(fmt.Errorf("dial: %w", context.Canceled)), want: isError, kind: "execution"},
 		{name: "timeout_upstream", typed: raises(fmt.Errorf("dial: %w", context.DeadlineExceeded)), want: isError, kind: "timeout"},
-		{name: "asks_and_answers", raw: returns(&mcp.CallToolResult{Content: text("hello").Content, InputRequests: asking().InputRequests}), want: isError, kind: "malformed_result"},
+		{name: "asks_and_answers", raw: returns(&mcp.CallToolResult{Content: text("hello").Content, InputRequests: questions}), want: isError, kind: "malformed_result"},
 		{name: "asks_without_a_schema", raw: returns(asks(&mcp.ElicitParams{Message: "?"})), want: judge.InputRequired},
-		{name: "asks_and_fails", raw: returns(&mcp.CallToolResult{IsError: true, InputRequests: asking().InputRequests}), want: isError},
+		{name: "asks_and_fails", raw: returns(&mcp.CallToolResult{IsError: true, InputRequests: questions}), want: isError},
 
 		{name: "typed_func", typed: outputs(map[string]any{"v": func() {}}), want: isError, kind: "invalid_output"},
 		{name: "output_missing", raw: returns(text("hello")), output: celsius, want: isError, kind: "invalid_output"},
@@ -111,34 +114,32 @@ func badCalls() []badTool {
 }
 
 // spoil is the server's other middleware.
-func spoil(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		call, ok := req.(*mcp.CallToolRequest)
-		if !ok {
-			return next(ctx, method, req)
-		}
-		switch call.Params.Name {
-		case "middleware_panic":
-			panic("s3cret")
-		case "middleware_goexit":
-			runtime.Goexit()
-		case "middleware_nil":
-			return nil, nil
-		case "middleware_typed_nil":
-			return (*mcp.CallToolResult)(nil), nil
-		case "middleware_other_result":
-			return &mcp.ListToolsResult{}, nil
-		case "middleware_unstamped":
-			return text("made by middleware"), nil
-		}
+func spoil(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+	call, ok := req.(*mcp.CallToolRequest)
+	if !ok {
 		return next(ctx, method, req)
 	}
+	switch call.Params.Name {
+	case "middleware_panic":
+		panic("s3cret")
+	case "middleware_goexit":
+		runtime.Goexit()
+	case "middleware_nil":
+		return nil, nil
+	case "middleware_typed_nil":
+		return (*mcp.CallToolResult)(nil), nil
+	case "middleware_other_result":
+		return &mcp.ListToolsResult{}, nil
+	case "middleware_unstamped":
+		return text("made by middleware"), nil
+	}
+	return next(ctx, method, req)
 }
 
 // misbehavingServer has a tool for every case, and one that does nothing wrong.
 func misbehavingServer(cases []badTool) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "misbehaving", Version: "1"}, &mcp.ServerOptions{Logger: silent})
-	s.AddReceivingMiddleware(spoil)
+	around(s, spoil)
 	mcp.AddTool(s, &mcp.Tool{Name: "healthy"}, outputs(map[string]any{"well": true}))
 	for _, c := range cases {
 		tool := &mcp.Tool{Name: c.name, OutputSchema: c.output}
@@ -162,16 +163,9 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 			var log journal
 			cases := badTools()
 			require.NotEmpty(t, cases)
-			s := misbehavingServer(cases)
-			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger(), MaxResultBytes: maxResultBytes, Deadline: time.Minute}))
-			client := speak(t, era, s)
+			client := speak(t, era, misbehavingServer(cases), &boundary.Options{Logger: log.logger(), MaxResultBytes: maxResultBytes, Deadline: time.Minute})
 			for _, c := range cases {
-				arguments := json.RawMessage(`{}`)
-				if c.args != "" {
-					arguments = json.RawMessage(c.args)
-				}
-				res, err := client.Exchange(t.Context(), wire.Request{Name: c.name, Arguments: arguments})
-				require.NoError(t, err, c.name)
+				res := say(t, client, wire.Request{Name: c.name, Arguments: json.RawMessage(cmp.Or(c.args, "{}"))})
 				a := read(t, atTool, era, res, c.name)
 				if c.want == judge.InputRequired && era == judge.Legacy {
 					c.want = isError // this client cannot be asked
@@ -187,9 +181,7 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 				records := log.take(t)
 				require.Len(t, records, 1, c.name)
 				require.Equal(t, a.outcome == isError && c.kind == "internal", records[0]["stack"] != nil, c.name)
-				res, err = client.Exchange(t.Context(), wire.Request{Name: "healthy"})
-				require.NoError(t, err, c.name)
-				require.Equal(t, complete, read(t, atTool, era, res, c.name).outcome, c.name)
+				require.Equal(t, complete, read(t, atTool, era, say(t, client, wire.Request{Name: "healthy"}), c.name).outcome, c.name)
 				log.take(t)
 			}
 			require.Zero(t, client.Surplus())
@@ -202,17 +194,19 @@ func TestEveryMisbehaviourGetsOneAnswer(t *testing.T) {
 // own and encodes the schema again after the answer, where a panic would end the process.
 func TestQuestionsForALegacyClient(t *testing.T) {
 	ask := func(schema any, meta mcp.Meta) mcp.ToolHandler {
-		return asksOnce(func() *mcp.CallToolResult {
-			return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema, Meta: meta})
-		})
+		return func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if req.Params.InputResponses == nil {
+				return asks(&mcp.ElicitParams{Message: "?", RequestedSchema: schema, Meta: meta}), nil
+			}
+			return text("answered"), nil
+		}
 	}
-	object := func() any { return twice(`{"type":"object","properties":{}}`) }
 	const unasked = "The question was not asked because of a fault in the server."
 	for name, tc := range map[string]struct {
 		tool  mcp.ToolHandler
 		cause string // empty: it is answered
 	}{
-		"code that runs once":          {ask(object(), nil), ""},
+		"code that runs once":          {ask(twice(`{"type":"object","properties":{}}`), nil), ""},
 		"code that runs once in _meta": {ask(nil, mcp.Meta{"x": twice(`1`)}), ""},
 		"no schema":                    {ask(nil, nil), ""},
 		"a panic":                      {ask(marshaler(func() ([]byte, error) { panic("s3cret value") }), nil), "panic: s3cret value"},
@@ -227,7 +221,7 @@ func TestQuestionsForALegacyClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log journal
 			s := newServer()
-			s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`)}, tc.tool)
+			addRaw(s, "t", tc.tool)
 			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
 			res, _ := callTool(t, asker(t, s, "2025-11-25"), "t", nil)
 			if tc.cause == "" {
@@ -237,7 +231,7 @@ func TestQuestionsForALegacyClient(t *testing.T) {
 			require.True(t, res.IsError)
 			require.NotContains(t, texts(res)[0], "s3cret")
 			require.Contains(t, texts(res)[0], unasked)
-			record := log.records(t)[0]
+			record := log.take(t)[0]
 			require.Equal(t, "ERROR", record["level"])
 			require.Contains(t, record["cause"], tc.cause)
 		})
@@ -251,23 +245,18 @@ type ofItsOwn struct {
 	Handle     string `json:"handle"`
 }
 
-// broken is one that does not marshal.
-type broken struct{ ofItsOwn }
-
-func (broken) MarshalJSON() ([]byte, error) { panic("boom") }
-
 // A result of a type that the boundary does not know reaches a modern client as it is, with
 // one line in the log. One of a usual type that is none of its method's is replaced, as are all
 // for a legacy client, and anything too large or that does not marshal.
 func TestAResultOfAnotherTypePasses(t *testing.T) {
 	meta := mcp.ResultBase{Meta: mcp.Meta{"a": 1}}
 	for explanation, test := range map[string]struct {
-		res     mcp.Result
-		passes  bool
-		version string
+		res    mcp.Result
+		passes bool
+		legacy bool
 	}{
 		"another type":             {res: &ofItsOwn{meta, "task", "h"}, passes: true},
-		"another type, to legacy":  {res: &ofItsOwn{meta, "task", "h"}, version: wire.Legacy},
+		"another type, to legacy":  {res: &ofItsOwn{meta, "task", "h"}, legacy: true},
 		"too large":                {res: &ofItsOwn{meta, "task", strings.Repeat("h", 10_000)}},
 		"complete":                 {res: &ofItsOwn{meta, "complete", "h"}},
 		"asking":                   {res: &ofItsOwn{meta, "input_required", "h"}},
@@ -275,27 +264,25 @@ func TestAResultOfAnotherTypePasses(t *testing.T) {
 		"an empty type":            {res: &ofItsOwn{meta, "", "h"}},
 		"a type that is no text":   {res: &ofItsOwn{meta, 7, "h"}},
 		"a nil pointer":            {res: (*ofItsOwn)(nil)},
-		"one that panics":          {res: &broken{}},
+		"one that panics":          {res: &ofItsOwn{meta, marshaler(func() ([]byte, error) { panic("boom") }), "h"}},
 		"that of another method":   {res: &mcp.ListToolsResult{}},
 		"a _meta that is no plain": {res: &ofItsOwn{mcp.ResultBase{Meta: mcp.Meta{"a": func() {}}}, "task", "h"}},
 	} {
 		var log journal
 		s := newServer()
 		mcp.AddTool(s, &mcp.Tool{Name: "t"}, outputs("unused"))
-		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				switch method {
-				case "tools/call", "prompts/get", "resources/read":
-					return test.res, nil
-				}
-				return next(ctx, method, req)
+		methods := []string{"tools/call", "prompts/get", "resources/read"}
+		around(s, func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+			if slices.Contains(methods, method) {
+				return test.res, nil
 			}
+			return next(ctx, method, req)
 		})
-		require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger(), MaxResultBytes: 4096}))
-		c := must(wire.Connect(t.Context(), s, &wire.Options{Version: test.version}))(t)
-		for _, method := range []string{"tools/call", "prompts/get", "resources/read"} {
+		era := map[bool]judge.Era{false: judge.Modern, true: judge.Legacy}[test.legacy]
+		client := speak(t, era, s, &boundary.Options{Logger: log.logger(), MaxResultBytes: 4096})
+		for _, method := range methods {
 			name := explanation + ", " + method
-			res := must(c.Exchange(t.Context(), wire.Request{Method: method, Name: "t"}))(t)
+			res := say(t, client, wire.Request{Method: method, Name: "t"})
 			if test.passes {
 				require.JSONEq(t, `{"resultType":"task","handle":"h","_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}`, string(res.Result), name)
 			} else {
@@ -305,6 +292,5 @@ func TestAResultOfAnotherTypePasses(t *testing.T) {
 			require.Len(t, records, 1, name)
 			require.Equal(t, test.passes, records[0]["level"] == "INFO" && records[0]["resultBytes"] != nil, "%s: %v", name, records[0])
 		}
-		require.NoError(t, c.Close())
 	}
 }

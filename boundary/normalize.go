@@ -259,14 +259,13 @@ func (b *boundary) outputFault(ctx context.Context, c *call, structured json.Raw
 // checkOutput returns nil if structured satisfies the tool's output schema or there
 // is no schema to judge by.
 func (d *definition) checkOutput(structured json.RawMessage) error {
-	schema := d.outputSchema()
-	if schema == nil {
+	if !d.hasOutput() || d.output() == nil {
 		return nil
 	}
 	if len(structured) == 0 {
 		return errors.New("there is none, and the tool has an output schema")
 	}
-	if found := schema.Findings(structured, 1); found != nil {
+	if found := d.output().Findings(structured, 1); found != nil {
 		return fmt.Errorf("%s %s", found[0].Pointer, found[0].Problem)
 	}
 	return nil

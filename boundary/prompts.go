@@ -72,7 +72,8 @@ func (b *boundary) answer(c *call, ended outcome[answer]) (outcome[answer], *end
 			e = &ending{err: a.wire, failed: a.failed}
 		}
 	case c.kind != otherCall:
-		e = &ending{asks: a.asks(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }}
+		asking, ok := a.res.(interface{ NeedsInput() bool })
+		e = &ending{asks: ok && asking.NeedsInput(), measured: func() (int, string) { return a.size, digestOfOther(a.res) }}
 	}
 	return outcome[answer]{res: a}, e
 }
@@ -83,11 +84,6 @@ type answer struct {
 	size   int
 	wire   *jsonrpc.Error
 	failed *failure // nil for an error that the author intended; for the log, if there is a wire
-}
-
-func (a answer) asks() bool {
-	asking, ok := a.res.(interface{ NeedsInput() bool })
-	return ok && asking.NeedsInput()
 }
 
 // refused is the answer for an error of the handler, or of middleware around it.
@@ -101,7 +97,7 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 	wire, r := c.intended(err), callerror.ReadingOf(err)
 	switch {
 	case wire == nil:
-	case !r.Found && !isOurs(wire):
+	case !r.Found && wire.Code != jsonrpc.CodeInternalError && wire.Code != callerror.CodeStopped: // which mrtr gives to errors of its author's
 		return answer{wire: wire}
 	case context.Cause(ctx) == errDeadline && !r.Typed: // the time was up, whatever became of that
 	default:
@@ -111,11 +107,6 @@ func (b *boundary) refused(ctx context.Context, c *call, err error) answer {
 		return answer{wire: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}}
 	}
 	return answer{failed: failureOf(ctx, c, err)}
-}
-
-// isOurs reports whether an error's code is one that mrtr gives to errors of its author's.
-func isOurs(wire *jsonrpc.Error) bool {
-	return wire != nil && (wire.Code == jsonrpc.CodeInternalError || wire.Code == callerror.CodeStopped)
 }
 
 // intended is the JSON-RPC error that the author chose, or nil. As in go-sdk a

@@ -157,7 +157,7 @@ func sendQuestions(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		c.leave(asked)
-		made, err := settled(req.GetParams())
+		made, err := recovering(func() (mcp.Params, error) { return settled(req.GetParams()) })
 		if err != nil {
 			return nil, &unasked{err}
 		}
@@ -179,12 +179,7 @@ func (u *unasked) Unwrap() error { return u.cause }
 // encodes the schema of a form once more after the answer, so one with code in it
 // becomes plain in place as well. A plain one does not: its author may share it
 // between calls.
-func settled(params mcp.Params) (made mcp.Params, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errors.New("panic: " + printed(v))
-		}
-	}()
+func settled(params mcp.Params) (mcp.Params, error) {
 	q, ok := params.(mcp.InputRequest)
 	if !ok || isNil(q) {
 		return nil, nil
@@ -196,6 +191,6 @@ func settled(params mcp.Params) (made mcp.Params, err error) {
 	if own, ok := q.(*mcp.ElicitParams); ok && !isPlain(own.RequestedSchema, maxNesting) {
 		own.RequestedSchema = plain.(*mcp.ElicitParams).RequestedSchema
 	}
-	made, _ = plain.(mcp.Params)
+	made, _ := plain.(mcp.Params)
 	return made, nil
 }

@@ -89,10 +89,8 @@ func TestEveryMethodAnswersAnything(t *testing.T) {
 	names := []string{"name", "arguments", "uri", "ref", "argument", "level", "cursor", "notifications", "protocolVersion", "capabilities", "clientInfo", "requestId", "progressToken", "inputResponses", "requestState", "for"}
 	values := []string{`null`, `3`, `{}`, `[]`, `[3]`, `"x"`, `"healthy"`, `"p"`, `"test://r"`, `"test://x/1"`, `"test://panic"`, `"test://\u200b\u001b"`, `"2025-11-25"`, `{"type":"no"}`,
 		`{"type":"ref/prompt","name":"p"}`, `{"name":"a","value":"b"}`, `{"name":"a","value":3}`, `{"resourceSubscriptions":[3]}`, `{"name":"c","version":"1"}`}
-	s := everything(t, nil)
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent}))
 	for _, era := range eras {
-		client := speak(t, era, s)
+		client := speak(t, era, everything(t, nil), &boundary.Options{Logger: silent})
 		meta := string(must(json.Marshal(client.Meta()))(t))
 		results := 0
 		for i := range drawn {
@@ -108,8 +106,7 @@ func TestEveryMethodAnswersAnything(t *testing.T) {
 				}
 				raw = string(must(json.Marshal(members))(t))
 			}
-			res, err := client.Exchange(t.Context(), wire.Request{Method: method, Params: json.RawMessage(raw)})
-			require.NoError(t, err, "%s %s", method, raw)
+			res := say(t, client, wire.Request{Method: method, Params: json.RawMessage(raw)})
 			var wire *jsonrpc.Error
 			if errors.As(res.Error, &wire) && wire.Code == 0 { // go-sdk refuses it before any middleware
 				if method != "notifications/cancelled" {
@@ -117,7 +114,7 @@ func TestEveryMethodAnswersAnything(t *testing.T) {
 				}
 				continue
 			}
-			_, err = specificationOf(t, method, era).Judge(res)
+			_, err := specificationOf(t, method, era).Judge(res)
 			if err != nil && !strings.Contains(raw, mcp.MetaKeyProtocolVersion) { // a request without an era
 				_, err = specificationOf(t, method, judge.Legacy).Judge(res)
 			}
@@ -138,8 +135,7 @@ func TestCompletionsThatAreRepaired(t *testing.T) {
 	s := everything(t, func(context.Context) (*mcp.CompleteResult, error) {
 		return &mcp.CompleteResult{Completion: details}, nil
 	})
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, MaxResultBytes: 1024}))
-	client := speak(t, judge.Modern, s)
+	client := speak(t, judge.Modern, s, &boundary.Options{Logger: silent, MaxResultBytes: 1024})
 	hundred := `["v"` + strings.Repeat(`,"v"`, 99) + `]`
 	for _, tc := range []struct {
 		details mcp.CompletionResultDetails
@@ -154,8 +150,7 @@ func TestCompletionsThatAreRepaired(t *testing.T) {
 		{mcp.CompletionResultDetails{Values: []string{strings.Repeat("v", 1025)}}, ""},
 	} {
 		details = tc.details
-		res, err := client.Exchange(t.Context(), completing(client, "a"))
-		require.NoError(t, err)
+		res := say(t, client, completing(client, "a"))
 		if tc.want == "" {
 			require.ErrorContains(t, res.Error, "is larger than the 1024 bytes this server sends.")
 			continue
@@ -170,25 +165,20 @@ func TestCompletionsThatAreRepaired(t *testing.T) {
 // stands beside the items, and a server's capabilities, cost the whole answer.
 func TestResultsThatCannotBeSent(t *testing.T) {
 	const lists = "tools/list prompts/list resources/list resources/templates/list"
-	bad := mcp.Meta{"x": func() {}}
-	adds := func(change func(item reflect.Value)) func(mcp.Result) {
+	bad, panicking := mcp.Meta{"x": func() {}}, marshaler(func() ([]byte, error) { panic("s3cret") })
+	adds := func(meta mcp.Meta) func(mcp.Result) {
 		return func(r mcp.Result) {
 			item := reflect.New(items(r).Type().Elem().Elem())
 			item.Elem().Set(items(r).Index(0).Elem())
-			change(item.Elem())
+			item.Elem().FieldByName("Meta").Set(reflect.ValueOf(meta))
 			items(r).Set(reflect.Append(items(r), item))
 		}
 	}
+	set := func(field string, v any) func(mcp.Result) {
+		return func(r mcp.Result) { reflect.ValueOf(r).Elem().FieldByName(field).Set(reflect.ValueOf(v)) }
+	}
 	capable := func(v any) func(mcp.Result) {
-		return func(r mcp.Result) {
-			c := &mcp.ServerCapabilities{Experimental: map[string]any{"x": v}}
-			switch r := r.(type) {
-			case *mcp.DiscoverResult:
-				r.Capabilities = c
-			case *mcp.InitializeResult:
-				r.Capabilities = c
-			}
-		}
+		return set("Capabilities", &mcp.ServerCapabilities{Experimental: map[string]any{"x": v}})
 	}
 	for _, tc := range []struct {
 		methods string
@@ -197,43 +187,35 @@ func TestResultsThatCannotBeSent(t *testing.T) {
 		left    bool // out, one item
 	}{
 		{lists + " initialize server/discover", func(r mcp.Result) { r.SetMeta(bad) }, true, false},
-		{lists, func(r mcp.Result) { reflect.ValueOf(r).Elem().FieldByName("CacheScope").SetString("galaxy") }, true, false},
+		{lists, set("CacheScope", "galaxy"), true, false},
 		{lists, func(r mcp.Result) { items(r).SetZero() }, false, false},
 		{lists, func(r mcp.Result) {
 			items(r).Set(reflect.Append(items(r), reflect.Zero(items(r).Type().Elem())))
 		}, false, false},
-		{lists, adds(func(item reflect.Value) { item.FieldByName("Meta").Set(reflect.ValueOf(bad)) }), false, true},
-		{lists, adds(func(item reflect.Value) {
-			item.FieldByName("Meta").Set(reflect.ValueOf(mcp.Meta{"x": marshaler(func() ([]byte, error) { panic("s3cret") })}))
-		}), false, true},
+		{lists, adds(bad), false, true},
+		{lists, adds(mcp.Meta{"x": panicking}), false, true},
 		{"initialize server/discover", capable(func() {}), true, false},
-		{"initialize server/discover", capable(marshaler(func() ([]byte, error) { panic("s3cret") })), true, false},
-		{"initialize server/discover", func(r mcp.Result) { reflect.ValueOf(r).Elem().FieldByName("Capabilities").SetZero() }, true, false},
+		{"initialize server/discover", capable(panicking), true, false},
+		{"initialize server/discover", set("Capabilities", (*mcp.ServerCapabilities)(nil)), true, false},
 		{"initialize server/discover", func(r mcp.Result) { capable(twice(`{}`))(r) }, false, false},
 	} {
 		for method := range strings.FieldsSeq(tc.methods) {
 			var log journal
 			s := everything(t, nil)
-			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					res, err := next(ctx, method, req)
-					if err == nil {
-						tc.change(res)
-					}
-					return res, err
+			around(s, func(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+				res, err := next(ctx, method, req)
+				if err == nil {
+					tc.change(res)
 				}
+				return res, err
 			})
-			require.NoError(t, boundary.Install(s, &boundary.Options{Logger: log.logger()}))
-			client, shut, err := openMemory(t.Context(), judge.Modern, s)
-			require.NoError(t, err)
 			request, era := wire.Request{Method: method}, judge.Modern
 			if method == "initialize" {
 				request.Params = json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`)
 				era = judge.Legacy
 			}
-			res, err := client.Exchange(t.Context(), request)
-			require.NoError(t, err, method)
-			_, err = specificationOf(t, method, era).Judge(res)
+			res := say(t, speak(t, judge.Modern, s, &boundary.Options{Logger: log.logger()}), request)
+			_, err := specificationOf(t, method, era).Judge(res)
 			require.NoError(t, err, method)
 			require.Equal(t, tc.fails, res.Error != nil, "%s: %s %v", method, res.Result, res.Error)
 			require.NotContains(t, fmt.Sprint(res.Error)+string(res.Result), "s3cret")
@@ -242,7 +224,6 @@ func TestResultsThatCannotBeSent(t *testing.T) {
 				require.Equal(t, "ERROR", records[0]["level"])
 				require.Equal(t, 2, strings.Count(string(res.Result), `"name":`), "the other item's, and the server's own")
 			}
-			shut()
 		}
 	}
 }

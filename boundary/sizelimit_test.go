@@ -21,7 +21,7 @@ import (
 // limited is what a client with this limit reads of a result.
 func limited(t *testing.T, limit int, result func() *mcp.CallToolResult) func() *mcp.CallToolResult {
 	s := newServer()
-	s.AddTool(&mcp.Tool{Name: "t", InputSchema: &jsonschema.Schema{Type: "object"}}, makes(func() *mcp.CallToolResult { return result() }))
+	addRaw(s, "t", makes(result))
 	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: limit})
 	return func() *mcp.CallToolResult {
 		res, _ := callTool(t, session, "t", nil)
@@ -182,48 +182,38 @@ func TestLimitsToTheByte(t *testing.T) {
 	}
 }
 
-// A request of megabytes gets an answer of kilobytes, whatever is wrong with it.
-func TestARequestIsNotAmplified(t *testing.T) {
+// A request of megabytes gets an answer of kilobytes, whatever is wrong with it, and an error of the
+// tool's own cannot carry megabytes past the limit either.
+func TestAnAnswerIsNotAmplified(t *testing.T) {
 	many := map[bool]int{false: 8_000, true: 100_000}[thorough]
 	s := newServer()
 	mcp.AddTool(s, &mcp.Tool{Name: "typed"}, outputs("fine"))
 	s.AddTool(&mcp.Tool{Name: "list", InputSchema: json.RawMessage(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","pattern":"^a$","anyOf":[{"minLength":3}]}}}}`)}, returns(text("fine")))
-	require.NoError(t, boundary.Install(s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10}))
-	client := speak(t, judge.Modern, s)
 	var names, items bytes.Buffer
+	refused := &boundary.Validation{}
 	for i := range many {
 		fmt.Fprintf(&names, `"\u202e<<<<<<<<<<<<<<<<<<<<%d":1,`, i)
 		items.WriteString(`"bbb",`)
-	}
-	for _, tc := range []struct{ explanation, tool, args string }{
-		{"unknown names", "typed", `{` + names.String() + `"z":1}`},
-		{"one name of megabytes", "typed", `{"` + strings.Repeat("<", 20*many) + `":1}`},
-		{"wrong items", "list", `{"l":[` + items.String() + `"b"]}`},
-		{"a tool's name of megabytes", strings.Repeat("\u2028", many), `{}`},
-	} {
-		res, err := client.Exchange(t.Context(), wire.Request{Name: tc.tool, Arguments: json.RawMessage(tc.args)})
-		require.NoError(t, err, tc.explanation)
-		_, err = specificationOf(t, "tools/call", judge.Modern).Judge(res)
-		require.NoError(t, err, tc.explanation)
-		require.Less(t, len(res.Result)+len(fmt.Sprint(res.Error)), 70<<10, tc.explanation)
-	}
-}
-
-// An error of the tool's own cannot carry megabytes past the limit either.
-func TestAReportIsBounded(t *testing.T) {
-	refused := &boundary.Validation{}
-	for i := range 1_000 {
 		refused.Fields = append(refused.Fields, boundary.FieldError{Pointer: fmt.Sprintf("/%d", i), Problem: strings.Repeat("x", 1000), Hint: strings.Repeat("y", 1000)})
 	}
 	long := strings.Repeat("z", 1<<18)
-	s := newServer()
 	addFailing(s, &mcp.Tool{Name: "fields"}, refused)
 	addFailing(s, &mcp.Tool{Name: "names"}, &boundary.Selector{Kind: long, Selector: long, Candidates: []string{long}, Hints: []string{long}})
-	session := connect(t, s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10})
-	for _, name := range []string{"fields", "names"} {
-		res, report := callTool(t, session, name, nil)
-		require.True(t, res.IsError)
-		data := must(json.Marshal(report))(t)
-		require.Less(t, len(data), 160<<10, name)
+	client := speak(t, judge.Modern, s, &boundary.Options{Logger: silent, MaxResultBytes: 64 << 10})
+	for _, tc := range []struct {
+		explanation, tool, args string
+		most                    int
+	}{
+		{"unknown names", "typed", `{` + names.String() + `"z":1}`, 70 << 10},
+		{"one name of megabytes", "typed", `{"` + strings.Repeat("<", 20*many) + `":1}`, 70 << 10},
+		{"wrong items", "list", `{"l":[` + items.String() + `"b"]}`, 70 << 10},
+		{"a tool's name of megabytes", strings.Repeat("\u2028", many), `{}`, 70 << 10},
+		{"an error of many fields, beside its report", "fields", `{}`, 224 << 10},
+		{"an error of long names", "names", `{}`, 70 << 10},
+	} {
+		res := say(t, client, wire.Request{Name: tc.tool, Arguments: json.RawMessage(tc.args)})
+		_, err := specificationOf(t, "tools/call", judge.Modern).Judge(res)
+		require.NoError(t, err, tc.explanation)
+		require.Less(t, len(res.Result)+len(fmt.Sprint(res.Error)), tc.most, tc.explanation)
 	}
 }

@@ -46,34 +46,31 @@ func checkRepair(t testing.TB, read *transcript.Transcript) {
 
 // said is a message as a stranger reads it.
 type said struct {
-	role   string
-	blocks []map[string]any
+	Role    string
+	Content any
 }
 
 func conversation(t testing.TB, src string) (all []said) {
 	t.Helper()
-	var top any
-	dec := json.NewDecoder(strings.NewReader(src))
-	dec.UseNumber()
-	require.NoError(t, dec.Decode(&top))
-	if wrapped, is := top.(map[string]any); is {
-		top = wrapped["messages"]
+	var top struct{ Messages []said }
+	if json.Unmarshal([]byte(src), &top) != nil {
+		require.NoError(t, json.Unmarshal([]byte(src), &top.Messages))
 	}
-	for _, m := range top.([]any) {
-		s := said{role: m.(map[string]any)["role"].(string)}
-		switch content := m.(map[string]any)["content"].(type) {
-		case string:
-			if content != "" {
-				s.blocks = append(s.blocks, map[string]any{"type": "text", "text": content})
-			}
-		case map[string]any:
-			s.blocks = append(s.blocks, content)
-		case []any:
-			for _, b := range content {
-				s.blocks = append(s.blocks, b.(map[string]any))
-			}
+	return top.Messages
+}
+
+func (s said) blocks() (all []map[string]any) {
+	switch content := s.Content.(type) {
+	case string:
+		if content != "" {
+			all = append(all, map[string]any{"type": "text", "text": content})
 		}
-		all = append(all, s)
+	case map[string]any:
+		all = append(all, content)
+	case []any:
+		for _, b := range content {
+			all = append(all, b.(map[string]any))
+		}
 	}
 	return all
 }
@@ -85,20 +82,20 @@ func accepted(t testing.TB, src string, style transcript.Style) bool {
 	used, due := map[any]bool{}, map[any]bool{}
 	for _, m := range conversation(t, src) {
 		results, others, next := 0, 0, map[any]bool{}
-		for _, b := range m.blocks {
+		for _, b := range m.blocks() {
 			switch b["type"] {
 			case "tool_result":
 				answers := b["tool_use_id"]
 				if style == transcript.Sampling {
 					answers = b["toolUseId"]
 				}
-				if m.role != "user" || !due[answers] || style == transcript.Messages && others > 0 {
+				if m.Role != "user" || !due[answers] || style == transcript.Messages && others > 0 {
 					return false
 				}
 				delete(due, answers)
 				results++
 			case "tool_use":
-				if m.role != "assistant" || used[b["id"]] {
+				if m.Role != "assistant" || used[b["id"]] {
 					return false
 				}
 				used[b["id"]], next[b["id"]] = true, true
@@ -118,7 +115,7 @@ func accepted(t testing.TB, src string, style transcript.Style) bool {
 func others(t testing.TB, src string) (all []string) {
 	t.Helper()
 	for _, m := range conversation(t, src) {
-		for _, b := range m.blocks {
+		for _, b := range m.blocks() {
 			if b["type"] != "tool_use" && b["type"] != "tool_result" {
 				all = append(all, string(must(json.Marshal(b))(t)))
 			}
@@ -177,27 +174,25 @@ func TestRepairRepairsAnything(t *testing.T) {
 	}
 }
 
-var unreadable = []struct{ input, want string }{
-	{``, `unexpected end of JSON input`},
-	{"[\n  {]", `invalid character ']'`},
-	{`"hello"`, `a conversation is an array`},
-	{`{"msgs":[]}`, `a conversation is an array`},
-	{`{"messages":[],"messages":[]}`, `the field "messages" is given twice`},
-	{`[null]`, `messages[0]: not an object`},
-	{`[{"role":"tool","content":""}]`, `messages[0]: the role "tool" is neither "user" nor "assistant"`},
-	{`[{"role":"user"}]`, `messages[0].content: content is a string, a block or a list of blocks`},
-	{`[{"role":"user","content":["x"]}]`, `messages[0].content[0]: not an object`},
-	{`[{"role":"user","content":[{}]}]`, `messages[0].content[0]: no string "type"`},
-	{`[{"role":"assistant","content":[{"type":"tool_use"}]}]`, `messages[0].content[0]: no string "id"`},
-	{`[{"role":"user","content":[{"type":"tool_result","tool_use_id":1}]}]`, `messages[0].content[0]: no string "tool_use_id"`},
-	{`[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","\u0069d":"b"}]}]`, `the field "id" is given twice`},
-	{`{"maxTokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`, `messages[0].content[0]: no string "toolUseId"`},
-}
-
 func TestReadRefuses(t *testing.T) {
-	for _, c := range unreadable {
-		_, err := transcript.Read(strings.NewReader(c.input))
-		require.ErrorContains(t, err, c.want, c.input)
+	for input, want := range map[string]string{
+		``:                                  `unexpected end of JSON input`,
+		"[\n  {]":                           `invalid character ']'`,
+		`"hello"`:                           `a conversation is an array`,
+		`{"msgs":[]}`:                       `a conversation is an array`,
+		`{"messages":[],"messages":[]}`:     `the field "messages" is given twice`,
+		`[null]`:                            `messages[0]: not an object`,
+		`[{"role":"tool","content":""}]`:    `messages[0]: the role "tool" is neither "user" nor "assistant"`,
+		`[{"role":"user"}]`:                 `messages[0].content: content is a string, a block or a list of blocks`,
+		`[{"role":"user","content":["x"]}]`: `messages[0].content[0]: not an object`,
+		`[{"role":"user","content":[{}]}]`:  `messages[0].content[0]: no string "type"`,
+		`[{"role":"assistant","content":[{"type":"tool_use"}]}]`:                                                      `messages[0].content[0]: no string "id"`,
+		`[{"role":"user","content":[{"type":"tool_result","tool_use_id":1}]}]`:                                        `messages[0].content[0]: no string "tool_use_id"`,
+		`[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","\u0069d":"b"}]}]`: `the field "id" is given twice`,
+		`{"maxTokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`:           `messages[0].content[0]: no string "toolUseId"`,
+	} {
+		_, err := transcript.Read(strings.NewReader(input))
+		require.ErrorContains(t, err, want, input)
 		require.ErrorAs(t, err, new(*transcript.Error))
 	}
 }

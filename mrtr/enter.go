@@ -21,17 +21,13 @@ type enterer interface {
 func (r *round) advanceGuarded() (keep.Outcome, error) {
 	g, ok := r.target.rt.guards.Get().(*guardedRound)
 	if !ok {
-		g = &guardedRound{done: make(chan struct{}, 1)}
-		g.run = func() {
-			stack.Grow[[4 << 10]byte]()
-			g.main()
-		}
+		g = newGuardedRound()
 	}
 	g.round = r
 	go g.run()
-	<-g.done
-	out, err := g.out, g.err
-	*g = guardedRound{run: g.run, done: g.done}
+	err := <-g.ended
+	out := g.out
+	g.round, g.out = nil, keep.Outcome{}
 	r.target.rt.guards.Put(g)
 	return out, err
 }
@@ -39,22 +35,21 @@ func (r *round) advanceGuarded() (keep.Outcome, error) {
 // guardedRound is the guard around round.advance. It is reused, so that a round allocates
 // nothing for it.
 type guardedRound struct {
-	run  func() // main, on a stack with room for it
-	done chan struct{}
-
+	run   func()
+	ended chan error
 	round *round
 	out   keep.Outcome
-	err   error
 }
 
-func (g *guardedRound) main() {
-	returned := false
-	defer func() {
-		g.err = ended(returned, recover(), g.err)
-		g.done <- struct{}{}
-	}()
-	g.out, g.err = g.round.advance()
-	returned = true
+func newGuardedRound() *guardedRound {
+	g := &guardedRound{ended: make(chan error, 1)}
+	enter := func() (err error) { g.out, err = g.round.advance(); return err }
+	end := func(err error) { g.ended <- err }
+	g.run = func() {
+		stack.Grow[[4 << 10]byte]()
+		guarded(enter, end)
+	}
+	return g
 }
 
 // advance enters the handler until it completes, or needs an answer that it does not have. It

@@ -2,19 +2,16 @@ package mrtr
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/keep"
-	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/statecodec"
 )
 
@@ -151,33 +148,6 @@ func badArguments() error { return invalidParams("Invalid arguments: they have n
 
 func invalidParams(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
-}
-
-// asProtocolError gives an error the code that go-sdk sends for prompts and resources. A code
-// that the handler chose stays.
-func asProtocolError(ctx context.Context, err error) error {
-	var expected interface{ ToolErrorExpected() bool }
-	switch {
-	case choseCode(err):
-		return err
-	case errors.As(err, &expected) && expected.ToolErrorExpected():
-		return callerror.Stopped(err, report.TypeOf(err))
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return callerror.Stopped(err, "interrupted")
-	}
-	return callerror.Fault(err, report.TypeOf(err))
-}
-
-// choseCode reports whether the handler itself wrapped a JSON-RPC error. One inside an
-// [sse.Error] is the answer of a client that was asked something, and its code means nothing to
-// this call.
-func choseCode(err error) bool {
-	var wire *jsonrpc.Error
-	if !errors.As(err, &wire) {
-		return false
-	}
-	var failed *sse.Error
-	return !errors.As(err, &failed) || !errors.Is(failed, wire)
 }
 
 // asWire is an error as go-sdk knows it.

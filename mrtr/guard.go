@@ -21,13 +21,15 @@ import (
 // panic, or its Goexit.
 func guard(f func() error) error {
 	done := make(chan error, 1)
-	go guarded(f, func(err error) { done <- err })
+	go func() {
+		stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
+		guarded(f, func(err error) { done <- err })
+	}()
 	return <-done
 }
 
 // guarded runs f, and calls end with its error, its panic, or its Goexit.
 func guarded(f func() error, end func(error)) {
-	stack.Grow[[8 << 10]byte]() // loggers and tracers are deep
 	var err error
 	returned := false
 	defer func() { end(ended(returned, recover(), err)) }()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/mrtr/internal/clientkey"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
@@ -30,36 +31,15 @@ import (
 // minSecretKey is the shortest key of an unknown caller, whose only secret it is.
 const minSecretKey = 16
 
-// keyFromClient is the idempotency key that a client sends: the header Idempotency-Key, or a member
-// of _meta.
-func keyFromClient(ctx context.Context, req mcp.Request) string {
-	if extra := req.GetExtra(); extra != nil {
-		if key := extra.Header.Get("Idempotency-Key"); key != "" {
-			return key
-		}
-	}
-	return metaKey(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
-}
-
 // MetaKey is an Options.SameKey that also takes the named members of _meta. Name only members
 // that differ between any two calls that are both meant.
 func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
 	return func(ctx context.Context, req mcp.Request) string {
-		if key := keyFromClient(ctx, req); key != "" {
+		if key := clientkey.Of(ctx, req); key != "" {
 			return key
 		}
-		return metaKey(req, names...)
+		return clientkey.Member(req, names...)
 	}
-}
-
-func metaKey(req mcp.Request, names ...string) string {
-	meta := requestMeta(req)
-	for _, name := range names {
-		if key, _ := meta[name].(string); key != "" {
-			return key
-		}
-	}
-	return ""
 }
 
 // intent is the meaning of a first request. Requests that mean the same share its name.

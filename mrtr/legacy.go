@@ -13,6 +13,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/snapshot"
 	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/sse"
@@ -131,7 +132,7 @@ func (rt *Runtime) HideUnaskable(server *mcp.Server) {
 			}
 			client, err := rt.narrowed(era.ClientOf(asks), req)
 			if err != nil {
-				return nil, asProtocolError(ctx, err)
+				return nil, report.AsProtocol(ctx, err)
 			}
 			own := *list // the server's own stays whole
 			own.Tools = slices.DeleteFunc(append([]*mcp.Tool{}, list.Tools...), func(tool *mcp.Tool) bool {

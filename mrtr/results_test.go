@@ -300,3 +300,32 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 		}
 	}
 }
+
+// The first request again, with its key, gets what the user's answers made: it is not cached either.
+func TestTheResultOfARepeatIsNotCached(t *testing.T) {
+	rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
+	server := kit.NewServer()
+	server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
+		said := kit.Ask(s, kit.Units)
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
+	})), nil))
+	client := kit.Connect(t, server, nil)
+	meta := client.Meta()
+	meta["idempotencyKey"] = "0123456789abcdef"
+	params := map[string]any{"uri": "mem://r", "_meta": meta}
+	read := func() (r mcp.ReadResourceResult) {
+		out, err := client.Exchange(t.Context(), wire.Request{Method: "resources/read", Params: params})
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(out.Result, &r))
+		return r
+	}
+	asked := read()
+	params["requestState"] = asked.RequestState
+	params["inputResponses"] = map[string]any{"units": json.RawMessage(`{"action":"accept","content":{"units":"metric"}}`)}
+	require.Equal(t, "private", read().CacheScope)
+	delete(params, "requestState")
+	delete(params, "inputResponses")
+	again := read()
+	require.Equal(t, "metric", again.Contents[0].Text)
+	require.Equal(t, "private", again.CacheScope)
+}

@@ -92,6 +92,7 @@ func (r *round) play(ctx context.Context) keep.Outcome {
 		r.reportAnswers("")
 		o, err := r.suspend(false)
 		if err == nil || r.st.isKept() { // a better answer goes on with a call that is kept
+			o.Err = r.outcome().report(o.Err)
 			return o
 		}
 		return r.run(ctx, noNotes{}, err)
@@ -188,6 +189,7 @@ func (r *round) runKept(ctx context.Context, n keep.Notes) keep.Outcome {
 	}
 	r.judgeAgain(ctx, n.Since())
 	o := r.run(ctx, n, r.over)
+	o.Entered = r.entered
 	given := r.isGiven()
 	if r.intent != nil {
 		if r.intent.untold = n.Call() == ""; r.intent.untold { // it may yet be another request's

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/mrtr/internal/audience"
+	"github.com/mrtr-go/sdk/mrtr/internal/clientkey"
 	"github.com/mrtr-go/sdk/mrtr/internal/lifecycle"
 	"github.com/mrtr-go/sdk/mrtr/internal/registry"
 	"github.com/mrtr-go/sdk/mrtr/keep"
@@ -142,7 +143,7 @@ func New(opts *Options) (*Runtime, error) {
 	}
 	rt.codec, rt.intents = codec.For("request_state"), codec.For("intent")
 	if rt.opts.SameKey == nil {
-		rt.opts.SameKey = keyFromClient
+		rt.opts.SameKey = clientkey.Of
 	}
 	rt.longestTTL.Store(int64(rt.StateTTL()))
 	rt.effects, rt.stopEffects = context.WithCancel(context.Background())
@@ -208,10 +209,13 @@ func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
+// longest is how long an earlier release has to open a record.
+const longest = 366 * 24 * time.Hour
+
 // Sealer implements [keep.Runtime].
 func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep.Sealer, error) {
 	s := rt.state
-	s.Readable, s.PerPrincipal, s.PerSession, s.Instance, s.TTL = false, false, false, "", ttl
+	s.Readable, s.PerPrincipal, s.PerSession, s.Instance, s.TTL = false, false, false, "", cmp.Or(ttl, longest)
 	if maxBytes > 0 {
 		s.MaxToken = min(tokenFor(min(maxBytes, statecodec.MaxMaxToken)), statecodec.MaxMaxToken)
 	}
@@ -219,7 +223,7 @@ func (rt *Runtime) Sealer(purpose string, ttl time.Duration, maxBytes int) (keep
 	if err != nil {
 		return nil, err
 	}
-	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.opts.Audience}, nil
+	return &audience.Sealer{Codec: codec.For(purpose), Server: rt.opts.Audience, Keeps: ttl == 0}, nil
 }
 
 // sealFor gives a handler a codec for its StateTTL.

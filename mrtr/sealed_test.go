@@ -3,6 +3,8 @@ package mrtr_test
 import (
 	"encoding/json"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -10,6 +12,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/keep"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -81,6 +84,34 @@ func TestInspectRefusesWhatARoundRefuses(t *testing.T) {
 		var refused *statecodec.TokenError
 		require.ErrorAs(t, err, &refused, c.explanation)
 		require.Equal(t, c.reason, refused.Reason(), c.explanation)
+	}
+}
+
+// The record of an instance whose clock is two hours ahead, or behind, opens elsewhere: its store says
+// when it has expired. A token that a client keeps does not.
+func TestARecordOpensByEveryClock(t *testing.T) {
+	keys := []statecodec.Key{statecodec.GenerateKey()}
+	at := func(hours int, ttl time.Duration, do func(t *testing.T, s keep.Sealer)) {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Duration(hours) * time.Hour)
+			rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: keys}})
+			require.NoError(t, err)
+			defer rt.Close()
+			s, err := rt.Sealer("test", ttl, 0)
+			require.NoError(t, err)
+			do(t, s)
+		})
+	}
+	for sealed, opened := range map[int]int{2: 0, 0: 2} {
+		for ttl, opens := range map[time.Duration]bool{0: true, time.Hour: false} {
+			var token string
+			at(sealed, ttl, func(_ *testing.T, s keep.Sealer) { token, _ = s.Seal(statecodec.Binding{}, nil) })
+			at(opened, ttl, func(t *testing.T, s keep.Sealer) {
+				record, err := s.Open(statecodec.Binding{}, token)
+				require.Equal(t, opens, err == nil, "%v", err)
+				require.NotNil(t, record, "an empty one is one")
+			})
+		}
 	}
 }
 

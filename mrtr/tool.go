@@ -106,7 +106,7 @@ func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *Handler
 		}, maps.Clone(req.Params.Arguments))
 		switch {
 		case err != nil:
-			return nil, asProtocolError(ctx, err)
+			return nil, report.AsProtocol(ctx, err)
 		case asks.requests != nil:
 			return &mcp.GetPromptResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		}
@@ -126,7 +126,7 @@ func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *Handl
 		}, req.Params.URI)
 		switch {
 		case err != nil:
-			return nil, asProtocolError(ctx, err)
+			return nil, report.AsProtocol(ctx, err)
 		case asks.requests != nil:
 			return &mcp.ReadResourceResult{InputRequests: asks.requests, RequestState: asks.token}, nil
 		}
@@ -227,7 +227,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 		return done, asks{requests, o.Token, until}, err
 	}
 	done.Result, _ = o.Value.(*result.Result[Out])
-	done.asked = r.ex.token != ""
+	done.asked = r.ex.token != "" || o.Joins != nil
 	if done.Result == nil {
 		done.Result = &result.Result[Out]{}
 	}
@@ -305,14 +305,6 @@ const (
 
 // isTask reports whether a context is that of a task's round.
 func isTask(ctx context.Context) bool { return rendezvous.TaskRoundOf(ctx).IsTask() }
-
-// requestMeta is the _meta of a request, nil for one without.
-func requestMeta(req mcp.Request) map[string]any {
-	if req == nil || req.GetParams() == nil {
-		return nil
-	}
-	return req.GetParams().GetMeta()
-}
 
 // nameInLog is the name as a log may show it.
 func (ex *exchange) nameInLog() string {

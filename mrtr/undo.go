@@ -34,8 +34,9 @@ type UndoFunc[T any] func(ctx context.Context, c *Call, u Undo[T]) error
 
 // Undoing undoes the effect under one key.
 type Undoing struct {
-	key string
-	run func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
+	key   string
+	run   func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error
+	value func() any // a pointer to a new value as the effect has it
 }
 
 // UndoOf undoes the effect under key: see [Style.OnStop].
@@ -49,7 +50,7 @@ func UndoOf[T any](key string, undo UndoFunc[T]) Undoing {
 	if undo == nil {
 		return Undoing{key: key}
 	}
-	return Undoing{key, func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error {
+	return Undoing{key: key, value: func() any { return new(T) }, run: func(ctx context.Context, c *Call, u Undo[json.RawMessage]) error {
 		own := Undo[T]{Idem: u.Idem, InDoubt: u.InDoubt, Why: u.Why, Unknown: u.Unknown}
 		if len(u.Value) > 0 {
 			if err := json.Unmarshal(u.Value, &own.Value); err != nil {
@@ -171,11 +172,17 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	l.mu.Lock()
 	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why, Unknown: unknown}
 	l.mu.Unlock()
+	lost := ""
 	if !u.InDoubt {
 		u.Value = e.value
+		lost = l.st.lost(l.target.version, e.value, undo.value())
 	}
 	began, found := time.Now(), false
 	failed := guard(func() error { // the methods of its error may panic too
+		if lost != "" {
+			end.doubt = false
+			return misuse("the value of effect %q %s", shown(e.key), lost)
+		}
 		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
 		found = errors.Is(err, ErrFound)
 		end.doubt = err != nil && !found && inDoubt(ctx, err)
@@ -231,6 +238,17 @@ func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
 		return nil
 	}
 	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
+}
+
+// AbandonedElsewhere leaves the effects of the call to a handler whose Abandon is still under way.
+func (p *Pass) AbandonedElsewhere() {
+	p.locked(func(l *ledger) {
+		for _, u := range l.undos() {
+			if e := l.st.done.find(func(e *entry) bool { return e.mayStand() && shown(e.key) == u.key }); e != nil && l.st.done.undoing(e.key) == nil {
+				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it is still being undone"})
+			}
+		}
+	})
 }
 
 // A call is abandoned when its states have expired and it was not resumed. If it has

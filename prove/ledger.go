@@ -118,7 +118,9 @@ type book struct {
 	varies map[string]bool // the members that differ between equal calls
 	// strays came while no request was on its way, with the rule after which they came.
 	strays []string
-	busy   atomic.Bool // a call was made since the last count
+	// misworded is the first effect that was another one than its question said; nil if none was.
+	misworded *misworded
+	busy      atomic.Bool // a call was made since the last count
 }
 
 // usual are the effects of an honest call, by their bare names.

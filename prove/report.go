@@ -97,13 +97,12 @@ func (r *Report) String() string {
 	return b.String() + r.sum()
 }
 
-// Summary says in a line or two how much was done, or would be, and what for want of an ability
-// was not.
+// Summary says in a line how much was done, or would be.
 func (r *Report) Summary() string {
 	if r.dry {
-		return r.plan() + r.wants()
+		return r.plan()
 	}
-	return r.wants() + r.sum()
+	return r.sum()
 }
 
 // wants is the line about what could not be tried; "" if all could.

@@ -57,7 +57,7 @@ func (r Rule) Group() string {
 
 // Rules are the rules for any server, in the order in which they are tried.
 func Rules() []Rule {
-	return slices.Concat(stateRules, answerRules, consentRules, onceRules, clientRules, resultRules, serverRules)
+	return slices.Concat(stateRules, answerRules, consentRules, onceRules, clientRules, resultRules, serverRules, lastRules)
 }
 
 // TaskRules are the rules for a server that offers tasks (SEP-2663). They are tried before
@@ -67,7 +67,7 @@ func TaskRules() []Rule { return slices.Clone(taskRules) }
 // everyRule has those of tasks in their place.
 func everyRule() []Rule {
 	all := Rules()
-	return slices.Insert(all, len(all)-len(serverRules), taskRules...)
+	return slices.Insert(all, len(all)-len(serverRules)-len(lastRules), taskRules...)
 }
 
 // selected are the rules that the options ask for.

@@ -16,13 +16,15 @@ var consentRules = []Rule{
 	{"consent/no", "A no, in whatever form, ends the call, and nothing happens.", Promise, agreedTo,
 		"Compare the answer with the one value that means yes, and take everything else for a no.", nil, answeredNo},
 	{"consent/silent", "Nothing happens without an answer, and the questions end.", Promise, agreedTo, askFirst, nil, nobodyAnswers},
-	{"consent/words", "The effect has the amount and currency of the question.", Promise, agreedTo,
-		"Make the words of the question and the effect of the same values, and keep them in the state.", []*ability{counts}, wordsHold},
 }
 
-// lateRule is tried when all else is over.
-var lateRule = Rule{"consent/late", "No effect comes after the calls are over.", Promise, agreedTo,
-	"Tie work in the background to the yes of its call.", []*ability{counts}, comesLate}
+// lastRules are tried when all else is over: they tell of what was seen beside the other rules too.
+var lastRules = []Rule{
+	{"consent/words", "The question shows the amount and currency of the effect.", Promise, agreedTo,
+		"Make the words of the question and the effect of the same values, and keep them in the state.", []*ability{counts}, wordsHold},
+	{"consent/late", "No effect comes after the calls are over.", Promise, agreedTo,
+		"Tie work in the background to the yes of its call.", []*ability{counts}, comesLate},
+}
 
 func unasked(t *trial) {
 	if len(t.scenario.Optional) > 0 && len(t.honest.questions()) <= len(t.scenario.Optional) {
@@ -233,7 +235,11 @@ func wordsHold(t *trial) {
 	}
 	since := t.counting()
 	p := t.perform(acts)
-	t.misworded(since(), p)
+	t.heldAgainst(since(), p)
+	if m := t.book.misworded; m != nil {
+		t.showTrace(m.acts)
+		t.failAt(m.shows, "%s, and the question said %q", m.wrong, m.said)
+	}
 }
 
 func comesLate(t *trial) {

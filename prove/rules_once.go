@@ -64,7 +64,7 @@ func onceHonest(t *trial) {
 				t.failAt(s, "the call completes, and %q has not happened", name)
 			}
 		}
-		t.misworded(happened, p)
+		t.heldAgainst(happened, p)
 	}
 }
 
@@ -169,7 +169,7 @@ func crash(t *trial) {
 		t.endAt(t.repeats(), s, "%s for one yes", too)
 	}
 	if s.refused() {
-		t.because("sent again, it ends so: %s", s.outline())
+		t.endAt(Note, s, "whether the effect happened is unknown: sent again, the call ends with %s; a check with the system that has the effect would tell (in package mrtr, EffectOptions.Check)", s.outline())
 	}
 }
 

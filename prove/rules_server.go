@@ -19,7 +19,6 @@ var serverRules = []Rule{
 	{"server/in-time", "A call that waits for its user holds up no other.", Ours, "users take minutes", "Hold no lock while somebody is asked.", nil, inTime},
 	{"server/leaves-nothing", "Calls that nobody answers leave nothing behind.", Ours, "most users who walk away never say so",
 		"End what waits when the call's time is over.", []*ability{held, expiry}, leavesNothing},
-	lateRule,
 }
 
 func alive(t *trial) {

@@ -3,6 +3,7 @@ package prove
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mrtr-go/sdk/internal/wire"
 )
@@ -18,7 +19,8 @@ var stateRules = []Rule{
 	{"state/other-arguments", "A state is refused with other arguments.", Should, binding, bindIt, []*ability{otherArguments}, withOtherArguments},
 	{"state/other-tool", "A state is refused by another tool.", Should, binding, bindIt, []*ability{otherTool}, withOtherTool},
 	{"state/other-principal", "A state is refused from another caller.", Should, binding, bindIt, []*ability{otherCaller}, fromOtherPrincipal},
-	{"state/expired", "An expired state is refused.", Should, binding, bindIt, []*ability{expiry}, expiredState},
+	{"state/expired", "An expired state is refused.", Should, binding,
+		"Put an expiry into what the state's tag covers, compare it on receipt, and allow half a minute at most for clocks that differ.", []*ability{expiry}, expiredState},
 	{"state/other-deployment", "A state sealed with other secrets is refused.", Must, integrity, "Give each deployment a secret of its own.", []*ability{otherSecrets}, fromOtherDeployment},
 	{"state/refusal", "A refusal leaves the true state good, and all read alike.", Ours, "a forged request must neither end a call nor teach its sender",
 		"Look at a state before anything else, and answer each bad one with the same error.", nil, refusal},
@@ -280,18 +282,25 @@ func (t *trial) transplanted(what string, there *wire.Client, move func(wire.Req
 
 // mustNotTake sends a request with a state that is no good for it.
 func (t *trial) mustNotTake(round int, c *wire.Client, r wire.Request, what string) {
-	since := t.counting()
-	s := t.send(c, r)
-	s.altered = what
-	t.answered(s)
-	too := t.unexplained(since(), nil)
-	if too == "" {
-		too = t.takes(round, s)
-	}
-	if too != "" {
+	if s, too := t.taken(round, c, r, what); too != "" {
 		t.failAt(s, "%s was taken: %s", what, too)
 	}
 }
+
+// taken says how a request with a state that is no good was taken for a good one; "" if it was not.
+func (t *trial) taken(round int, c *wire.Client, r wire.Request, what string) (s exchange, too string) {
+	since := t.counting()
+	s = t.send(c, r)
+	s.altered = what
+	t.answered(s)
+	if too = t.unexplained(since(), nil); too == "" {
+		too = t.takes(round, s)
+	}
+	return s, too
+}
+
+// skew is more than servers allow for clocks that differ.
+const skew = 35 * time.Second
 
 func expiredState(t *trial) {
 	dial := t.subject.Brief
@@ -303,12 +312,32 @@ func expiredState(t *trial) {
 	if end := t.play(c, t.honestly).end(); !end.complete() {
 		t.skip("the instance whose states expire does not complete the call: %s", end.outline())
 	}
-	for i, r := range t.withState(c) {
-		if err := t.subject.Expire(t.ctx); err != nil {
-			t.fail("nothing expired: %v", err)
-		}
-		if !t.decidesNothing(i) {
-			t.mustNotTake(i, c, r, "an expired state")
+	s, too := t.takenAfter(c, 0)
+	if too != "" && t.subject.Brief != nil {
+		if s, too = t.takenAfter(c, skew); too == "" {
+			t.because("it is taken for a moment after its time, as by servers whose clocks may differ")
 		}
 	}
+	if too != "" {
+		t.failAt(s, "an expired state was taken: %s", too)
+	}
+}
+
+// takenAfter keeps the states of all rounds until they have expired, and for a while more, and
+// says how one of them was taken.
+func (t *trial) takenAfter(c *wire.Client, more time.Duration) (s exchange, too string) {
+	kept := maps.Collect(t.withState(c))
+	if err := t.subject.Expire(t.ctx); err != nil {
+		t.fail("nothing expired: %v", err)
+	}
+	t.wait(more)
+	for _, i := range slices.Sorted(maps.Keys(kept)) {
+		if t.decidesNothing(i) {
+			continue
+		}
+		if s, too = t.taken(i, c, kept[i], "an expired state"); too != "" {
+			break
+		}
+	}
+	return s, too
 }

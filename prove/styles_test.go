@@ -1,12 +1,15 @@
 package prove_test
 
 import (
+	"context"
+	"crypto/rand"
 	"flag"
 	"os"
 	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -115,6 +118,9 @@ func TestOurStylesKeepEveryRuleWithAStore(t *testing.T) {
 			t.Parallel()
 			report := inMemory(t, o, true)
 			require.Empty(t, report.Failures(prove.Ours), report.String())
+			crashed := of(t, report, "once/crash") // in mid-effect: no style has a check with the card
+			require.Equal(t, prove.Note, crashed.Outcome, crashed.String())
+			require.Contains(t, crashed.Detail, "whether the effect happened is unknown")
 			for _, rule := range []string{"once/merged", "replay/whole-call"} {
 				require.Equal(t, prove.Pass, of(t, report, rule).Outcome, report.String())
 			}
@@ -184,5 +190,29 @@ func must[T any](v T, err error) func(testing.TB) T {
 		t.Helper()
 		require.NoError(t, err)
 		return v
+	}
+}
+
+// Servers take a state for a while after its time, since their clocks may differ. One that never
+// looks at the time is found all the same.
+func TestAToleranceForClocksIsNoFault(t *testing.T) {
+	for ttl, want := range map[time.Duration]prove.Outcome{time.Second: prove.Pass, time.Hour: prove.Fail} {
+		t.Run(ttl.String(), inBubble(func(t *testing.T) {
+			key := must(statecodec.NewKey([]byte(rand.Text() + rand.Text())))(t)
+			rt := must(mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}, TTL: ttl}}))(t)
+			defer func() { require.NoError(t, rt.Close()) }()
+			server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
+			mrtr.AddTool(server, &mcp.Tool{Name: weather.Tool}, options.All[0].New(rt, &options.Card{Out: func(string) {}}))
+			dial := func(ctx context.Context, _ *prove.Caller) (*prove.Endpoint, error) {
+				here, there := mcp.NewInMemoryTransports()
+				_, err := server.Connect(context.WithoutCancel(ctx), there, nil)
+				return &prove.Endpoint{Transport: here}, err
+			}
+			report := must(prove.Run(t.Context(), prove.Subject{
+				Dial: dial, Brief: dial,
+				Expire: func(context.Context) error { time.Sleep(2 * time.Second); return nil },
+			}, weather, &prove.Options{Only: []string{"state/expired"}}))(t)
+			require.Equal(t, want, of(t, report, "state/expired").Outcome, report.String())
+		}))
 	}
 }

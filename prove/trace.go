@@ -360,7 +360,7 @@ func (t *trial) excess(acts []act) (p *performed, happened effects, too string) 
 // must plays a trace, and ends the rule if it had effects that nobody has agreed to.
 func (t *trial) must(outcome Outcome, acts []act, why string) *performed {
 	p, happened, too := t.excess(acts)
-	t.misworded(happened, p)
+	t.heldAgainst(happened, p)
 	if too == "" {
 		return p
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A question shows what the person agrees to. Where a counter reports with what an effect
@@ -15,17 +16,20 @@ import (
 
 var (
 	spelledNumber = regexp.MustCompile(`\d[\d,.' \x{a0}\x{202f}]*\d|\d`)
+	text          = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`) // of a form: its bounds show nothing
 	currencies    = map[string]string{
 		"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "EURO": "EUR", "EUROS": "EUR", "DOLLARS": "USD", "POUNDS": "GBP", "EUR": "EUR", "USD": "USD",
 		"GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "PLN": "PLN", "CZK": "CZK", "INR": "INR",
 		"CNY": "CNY", "BRL": "BRL", "MXN": "MXN", "KRW": "KRW", "TRY": "TRY", "HUF": "HUF", "₹": "INR",
 	}
+	// money is what a person must be told of, and amounts are what a question that shows figures shows.
+	money   = regexp.MustCompile(`(?i)(^|_)(amount|price|total|cost|fee|charge|paid|pay|cents|eur|usd)$`)
 	amounts = regexp.MustCompile(`(?i)^(amount|price|total|sum|cost|fee|value|charge|paid|pay|seats?|count|quantity|qty|number|n)$|_?(amount|price|total|cents|eur|usd)$`)
 )
 
 // numbersIn are the numbers that a text shows, however they are spelled.
 func numbersIn(text string) (all []float64) {
-	for _, found := range spelledNumber.FindAllString(text, -1) {
+	for _, found := range spelledNumber.FindAllString(strings.Map(westernDigit, text), -1) {
 		plain := strings.NewReplacer("'", "", " ", "", "\u00a0", "", "\u202f", "").Replace(found)
 		for _, spelled := range []string{strings.ReplaceAll(plain, ",", ""), strings.ReplaceAll(strings.ReplaceAll(plain, ".", ""), ",", ".")} {
 			if n, err := strconv.ParseFloat(spelled, 64); err == nil && !slices.Contains(all, n) {
@@ -34,6 +38,23 @@ func numbersIn(text string) (all []float64) {
 		}
 	}
 	return all
+}
+
+// westernDigit is the digit of any script, or its separator, as it is in ASCII.
+func westernDigit(c rune) rune {
+	switch {
+	case strings.ContainsRune("\u066b\uff0e", c):
+		return '.'
+	case strings.ContainsRune("\u066c\uff0c", c):
+		return ','
+	case !unicode.IsDigit(c):
+		return c
+	}
+	zero := c // the digits of a script stand side by side, from zero to nine
+	for unicode.IsDigit(zero - 1) {
+		zero--
+	}
+	return '0' + (c-zero)%10
 }
 
 // currenciesIn are those that a text names.
@@ -54,45 +75,63 @@ func currenciesIn(text string) map[string]bool {
 	return found
 }
 
-// misworded ends the rule if an effect happened with another amount, or in another currency, than
-// the questions showed that got the yes.
-func (t *trial) misworded(happened effects, p *performed) {
-	said := map[string]bool{}
+// misworded is an effect that is not the one which the person was told of.
+type misworded struct {
+	acts        []act
+	shows       exchange
+	wrong, said string
+}
+
+// heldAgainst notes the first effect that happened with another amount, or in another currency,
+// than the questions showed that got the yes. Every trace is looked at, and one rule tells of it.
+func (t *trial) heldAgainst(happened effects, p *performed) {
+	var said, told []string
+	elsewhere := false
 	for i, a := range p.acts {
-		if a.on >= 0 && p.facts[i].agreed && p.replies[a.on].asks() {
-			for _, q := range p.replies[a.on].reply.Asks {
-				said[q.Message] = true
-			}
-		}
-	}
-	if len(said) == 0 {
-		return
-	}
-	shown := strings.Join(slices.Sorted(maps.Keys(said)), "\n")
-	for _, name := range slices.Sorted(maps.Keys(happened)) {
-		if happened[name] <= 0 {
+		if a.on < 0 || !p.facts[i].agreed || !p.replies[a.on].asks() {
 			continue
 		}
-		if wrong := against(shown, name); wrong != "" {
-			t.showTrace(p.acts)
-			t.failAt(p.last(), "%s, and the question said %q", wrong, clean(shown))
+		given, _ := p.replies[i].request.Responses.(map[string]any)
+		for _, q := range p.replies[a.on].reply.Asks {
+			said = append(said, q.Message)
+			told = append(told, marshal(contentOf(given[q.Key])))
+			told = append(told, text.FindAllString(string(q.Schema), -1)...)
+			elsewhere = elsewhere || q.Mode == "url"
+		}
+	}
+	if len(said) == 0 || t.misworded != nil {
+		return
+	}
+	slices.Sort(said)
+	shown := strings.Join(slices.Compact(said), "\n")
+	for _, name := range slices.Sorted(maps.Keys(happened)) {
+		if bare, _ := membersOf(name); happened[name] <= 0 || slices.Contains(t.scenario.Harmless, bare) {
+			continue
+		}
+		if wrong := against(shown, strings.Join(told, "\n"), name, elsewhere); wrong != "" {
+			t.book.misworded = &misworded{p.acts, p.last(), wrong, clean(shown)}
+			return
 		}
 	}
 }
 
-// against says with what an effect happened that the words do not show; "" if they show it all,
-// or are silent about such things.
-func against(words, effect string) string {
+// against says with what an effect happened that the words do not show; "" if they show it all. Forms
+// and answers tell of amounts too. Words that name a currency and no figure may spell the amount
+// out, and the page behind a URL shows it.
+func against(words, told, effect string, elsewhere bool) string {
 	bare, members := membersOf(effect)
-	numbers, named := numbersIn(words), currenciesIn(words)
+	figures, named := numbersIn(words), currenciesIn(words+"\n"+told)
+	numbers := append(numbersIn(told), figures...)
+	unsaid := len(figures) == 0 && len(named) == 0 && !elsewhere
 	for _, m := range members {
 		n, err := strconv.ParseFloat(m.value, 64)
 		shows := func(shown float64) bool {
 			return math.Abs(shown-n) < 1e-9 || math.Abs(shown*100-n) < 1e-6 || math.Abs(shown-n*100) < 1e-6
 		}
 		code := currencies[strings.ToUpper(m.value)]
+		wanted := len(figures) > 0 && (amounts.MatchString(m.name) || m.name == bare) || unsaid && n != 0 && money.MatchString(m.name)
 		switch {
-		case err == nil && len(numbers) > 0 && (amounts.MatchString(m.name) || m.name == bare) && !slices.ContainsFunc(numbers, shows):
+		case err == nil && wanted && !slices.ContainsFunc(numbers, shows):
 			return fmt.Sprintf("%q happened with %s %s", bare, m.name, m.value)
 		case code != "" && len(named) > 0 && !named[code]:
 			return fmt.Sprintf("%q happened in %s", bare, code)

@@ -213,6 +213,10 @@ func (a *Auth) scoped(next mcp.MethodHandler) mcp.MethodHandler {
 			names = []string{req.Params.Name}
 		case *mcp.ReadResourceRequest:
 			names = []string{req.Params.URI}
+		case *mcp.CompleteRequest:
+			if req.Params.Ref != nil {
+				names = []string{req.Params.Ref.Name, req.Params.Ref.URI}
+			}
 		case *mcp.SubscribeRequest:
 			names = []string{req.Params.URI}
 		case *mcp.SubscriptionsListenRequest:

@@ -332,7 +332,8 @@ func TestScopesOverWebSocket(t *testing.T) {
 }
 
 // Whoever goes on with a call needs the scopes of its tool as well: by an answer to its task, a
-// question about it, or its end. So does whoever subscribes to a resource with a scope.
+// question about it, or its end. So does a subscription to a resource with a scope, and a
+// completion for one.
 func TestScopesOfATask(t *testing.T) {
 	a := newAirline(t, func(o *serve.Options) {
 		o.Tasks = &tasks.Options{Policy: map[string]tasks.Policy{"held": {AtOnce: true}}}
@@ -353,10 +354,17 @@ func TestScopesOfATask(t *testing.T) {
 	require.NoError(t, err)
 	task := map[string]any{"_meta": poor.Meta(), "taskId": asked.Task, "inputResponses": answers}
 	listens := map[string]any{"_meta": poor.Meta(), "notifications": map[string]any{"resourceSubscriptions": []string{"seats://plan"}}}
-	for method, params := range map[string]any{"tasks/update": task, "tasks/get": task, "tasks/cancel": task, "subscriptions/listen": listens} {
-		denied, err := poor.Exchange(t.Context(), wire.Request{Method: method, Params: params})
+	completes := func(ref map[string]string) any {
+		return map[string]any{"_meta": poor.Meta(), "ref": ref, "argument": map[string]string{"name": "row", "value": "1"}}
+	}
+	for _, r := range []wire.Request{
+		{Method: "tasks/update", Params: task}, {Method: "tasks/get", Params: task}, {Method: "tasks/cancel", Params: task}, {Method: "subscriptions/listen", Params: listens},
+		{Method: "completion/complete", Params: completes(map[string]string{"type": "ref/resource", "uri": "seats://plan"})},
+		{Method: "completion/complete", Params: completes(map[string]string{"type": "ref/prompt", "name": "held"})},
+	} {
+		denied, err := poor.Exchange(t.Context(), r)
 		require.NoError(t, err)
-		require.NotNil(t, denied.Error, method)
+		require.NotNil(t, denied.Error, r.Method)
 		require.ErrorContains(t, denied.Error, `the token lacks the scope "seats"`)
 	}
 	answered, err := full.Send(t.Context(), wire.Request{Name: "held", Task: asked.Task, Responses: answers})

@@ -25,6 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/boundary"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 )
@@ -96,7 +97,7 @@ func HTTP(ctx context.Context, address string, server *mcp.Server, opts *Options
 	}
 }
 
-// paths mounts the endpoints.
+// paths mounts the endpoints. No path waits for a body that its handler has left unread.
 func (o *Options) paths(front *mcphttp.Handler) http.Handler {
 	paths, guard := http.NewServeMux(), o.Guard
 	if o.Auth != nil {
@@ -111,7 +112,10 @@ func (o *Options) paths(front *mcphttp.Handler) http.Handler {
 	if o.Others != nil {
 		paths.Handle("/", o.Others)
 	}
-	return paths
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer unread.Bound(w, r, unread.Within)
+		paths.ServeHTTP(w, r)
+	})
 }
 
 // stop ends a server. New clients go elsewhere first; then the handlers that are held get

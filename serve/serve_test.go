@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime/metrics"
 	"strings"
@@ -218,9 +219,13 @@ func TestASignalStopsTheServer(t *testing.T) {
 // order of the stop: first that new clients go elsewhere, and after Unready that it is over.
 func TestEndpoints(t *testing.T) {
 	e := &endpoint{retired: make(chan time.Time, 1)}
+	var web *http.Server
 	s := newStand(t, serve.Options{
 		Guard: func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				web = r.Context().Value(http.ServerContextKey).(*http.Server)
+				w.WriteHeader(http.StatusUnauthorized)
+			})
 		},
 		Endpoints: map[string]serve.Endpoint{"/e": e},
 		Others:    http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
@@ -231,8 +236,23 @@ func TestEndpoints(t *testing.T) {
 		got[path] = s.status(t, path)
 	}
 	require.Equal(t, map[string]int{"/mcp": 401, "/e": 401, "/ready": 200, "/page": 418}, got)
+	for path := range got { // a body that does not come holds no connection, wherever it goes
+		w := &timed{ResponseRecorder: httptest.NewRecorder()}
+		web.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader("{")).WithContext(context.WithValue(t.Context(), http.ServerContextKey, web)))
+		require.WithinDuration(t, time.Now().Add(time.Minute), w.until, 30*time.Second, path)
+	}
 	require.ErrorIs(t, s.end(t), errShutdown)
 	require.GreaterOrEqual(t, e.shut.Sub(<-e.retired), 20*time.Millisecond)
+}
+
+type timed struct {
+	*httptest.ResponseRecorder
+	until time.Time // for the body to come
+}
+
+func (w *timed) SetReadDeadline(at time.Time) error {
+	w.until = at
+	return nil
 }
 
 var errShutdown = errors.New("the endpoint's own")

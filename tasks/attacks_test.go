@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -251,6 +253,92 @@ func TestTwoAudiencesShareNothing(t *testing.T) {
 	for name, audience := range replay.Audiences {
 		for scope, records := range map[string]store.Store{"one process": store.NewMemory(nil), "machine": machine{store.NewMemory(nil)}} {
 			t.Run(name+" of "+scope, func(t *testing.T) { audience.Hold(t, records) })
+		}
+	}
+}
+
+// One caller whose calls hold much, as arguments or as answers, leaves the others their room in the store.
+func TestOneCallerFillsNoStoreWithOpenTasks(t *testing.T) {
+	for greedy, most := range map[string]int{"eve": 2, "": 9} { // each counts twice
+		here := newSite(t, setting{style: "journal", policy: atOnce, sender: userOf, records: store.NewMemory(nil)})
+		c := connect(t, here.server)
+		call := func(user, to string) seen {
+			s, failed := c.as(user, "tools/call", map[string]any{"name": "book", "arguments": trip{to}})
+			require.Nil(t, failed)
+			return s
+		}
+		got := 0
+		var last seen
+		for range most + 3 {
+			if s := call(greedy, strings.Repeat("x", 900<<10)); s.ResultType == "task" {
+				got, last = got+1, s
+			}
+		}
+		require.Equal(t, most, got, "%q", greedy)
+		_, failed := c.as(greedy, "tasks/cancel", map[string]any{"taskId": last.TaskID})
+		require.Nil(t, failed)
+		small := call(greedy, "Lisbon")
+		require.Equal(t, "task", small.ResultType)
+		require.Eventually(t, func() bool {
+			s, failed := c.as(greedy, "tasks/get", map[string]any{"taskId": small.TaskID})
+			return failed == nil && s.Status == "input_required"
+		}, 30*time.Second, time.Millisecond)
+		for range most {
+			call(greedy, strings.Repeat("x", 900<<10))
+		}
+		_, failed = c.as(greedy, "tasks/update", map[string]any{"taskId": small.TaskID, "inputResponses": map[string]any{"seat-1": accept("seat", strings.Repeat("x", 900<<10))}})
+		require.NotNil(t, failed, "%q", greedy)
+		require.Contains(t, failed.Message, "larger than the server can keep")
+		_, failed = c.as(greedy, "tasks/update", map[string]any{"taskId": small.TaskID, "inputResponses": map[string]any{"seat-1": accept("seat", "window")}})
+		require.Nil(t, failed)
+		require.Equal(t, "task", call("ann", strings.Repeat("x", 900<<10)).ResultType)
+	}
+}
+
+// A store that the open tasks of another caller have filled keeps no task at work for ever: one whose
+// questions it does not take ends within a lease, and one whose round it does not take when a request
+// has waited for that.
+func TestATaskEndsInAFullStore(t *testing.T) {
+	const lease, waits = 15 * time.Second, 20 * time.Second
+	for style, within := range map[string]time.Duration{"plain": lease, "native": lease + waits} {
+		for _, cancels := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, cancelled %v", style, cancels), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release, calls := make(chan struct{}), atomic.Int32{}
+					here := newSite(t, setting{
+						style: style, policy: atOnce, sender: userOf, records: store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 10}),
+						did: &ledger{in: func(context.Context) {
+							if calls.Add(1) == 1 {
+								<-release
+							}
+						}},
+					})
+					c := connect(t, here.server)
+					ann, failed := c.as("ann", "tools/call", book())
+					require.Nil(t, failed)
+					synctest.Wait()
+					filled := 0
+					for size := 64 << 10; size > 0; size /= 2 {
+						for tasks := true; tasks; {
+							eve, _ := c.as("eve", "tools/call", map[string]any{"name": "book", "arguments": trip{strings.Repeat("x", size)}})
+							if tasks = eve.ResultType == "task"; tasks {
+								filled++
+							}
+							synctest.Wait()
+						}
+					}
+					require.Positive(t, filled)
+					if cancels {
+						_, _ = c.as("ann", "tasks/cancel", map[string]any{"taskId": ann.TaskID})
+					}
+					close(release)
+					time.Sleep(within + time.Second)
+					s, failed := c.as("ann", "tasks/get", map[string]any{"taskId": ann.TaskID})
+					require.Nil(t, failed)
+					t.Logf("%d tasks of the other caller: %s, %s", filled, s.Status, s.StatusMessage)
+					require.Contains(t, []string{"failed", "cancelled"}, s.Status)
+				})
+			})
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (m *Manager) create(ctx context.Context, w *way, p *mcp.CallToolParamsRaw, 
 			return nil, nil
 		}
 	}
-	if !m.ledger.admit(key.Name, principal, rec.Expires) {
+	if !m.ledger.admit(key.Name, principal, rec.weight(), rec.Expires) {
 		return nil, nil
 	}
 	if rec.Call = intent.Call; intent.Keyed() {

@@ -35,15 +35,33 @@ type endedTask struct {
 }
 
 const (
-	// maxResults bounds the results that a store keeps for one known principal's tasks. The callers
-	// that nobody knows have maxUnknown together.
-	maxResults = 4 << 20
+	// maxKnown bounds the results that a store keeps for one known principal's tasks, and again what
+	// its open tasks hold. The callers that nobody knows have maxUnknown together.
+	maxKnown   = 4 << 20
 	maxUnknown = 16 << 20
-	// perEnded is about what a task leaves beside its result, which the record of its last turn has too.
+	// perEnded is about what a task leaves beside its result.
 	perEnded = 2 << 10
 )
 
-func (r *record) weight() int { return perEnded + 2*len(r.Result) + 2*len(r.Error) }
+// room is how many bytes a principal's tasks may have.
+func room(principal string) int {
+	if principal == "" {
+		return maxUnknown
+	}
+	return maxKnown
+}
+
+// weight is about how much a task holds, which the record of its last turn has too.
+func (r *record) weight() int {
+	n := len(r.Result) + len(r.Error) + len(r.Arguments) + len(r.Meta) + len(r.State)
+	for _, answer := range r.Answers {
+		n += len(answer)
+	}
+	for _, q := range r.Open {
+		n += len(q.Request) + len(q.Answer)
+	}
+	return 2 * n
+}
 
 // add counts in a task, and counts out those that give way to it.
 func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ string) {
@@ -56,17 +74,14 @@ func (e *ended) add(principal string, one endedTask) (giveWay []endedTask, _ str
 		e.forgetExpired()
 		e.crowd = max(2*len(e.of), 64)
 	}
-	of, most := e.of[principal], maxResults
+	of := e.of[principal]
 	if of == nil {
 		of = &results{}
 		e.of[principal] = of
 	}
-	if principal == "" {
-		most = maxUnknown
-	}
 	of.forgetExpired(time.Now())
 	of.tasks, of.bytes = append(of.tasks, one), of.bytes+one.bytes
-	for of.bytes > most && len(of.tasks) > 1 {
+	for of.bytes > room(principal) && len(of.tasks) > 1 {
 		giveWay = append(giveWay, of.take(of.largest()))
 	}
 	return giveWay, principal

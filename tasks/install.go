@@ -93,7 +93,9 @@ type Options struct {
 	PollInterval time.Duration
 	// MaxTasks bounds the tasks of this instance that have not ended; 10,000 if zero. The
 	// callers without a principal share three quarters of them. MaxTasksPerPrincipal bounds
-	// those of one known principal; 100 if zero, or MaxTasks if that is less. A call beyond
+	// those of one known principal; 100 if zero, or MaxTasks if that is less. Their
+	// arguments and answers are 2 MiB at most while they are open, and those of all other callers
+	// 8 MiB. A call beyond
 	// a limit, or one whose record the store does not take, is served as for a client
 	// without tasks. As many tasks may be listened to; one beyond that is not acknowledged.
 	MaxTasks, MaxTasksPerPrincipal int
@@ -226,7 +228,7 @@ func (m *Manager) keep() (err error) {
 	if m.ids = ids; err != nil || !m.shared {
 		return err
 	}
-	m.records, err = rt.Sealer("task_record", m.o.TTL+time.Hour, statecodec.MaxMaxToken)
+	m.records, err = rt.Sealer("task_record", 0, statecodec.MaxMaxToken)
 	return err
 }
 

@@ -113,7 +113,7 @@ func (l *listener) accept() (ids []string) {
 			continue
 		}
 		place := newHolder() + key.Name
-		if !l.m.listening.admit(place, l.principal, time.Now().Add(l.m.o.TTL)) {
+		if !l.m.listening.admit(place, l.principal, 0, time.Now().Add(l.m.o.TTL)) {
 			continue
 		}
 		l.places, l.tasks[key], ids = append(l.places, place), id, append(ids, id)

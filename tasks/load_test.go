@@ -233,7 +233,9 @@ func TestTheEndedTasksOfOneCallerGiveWay(t *testing.T) {
 func TestManyCancellationsElsewhere(t *testing.T) {
 	records, keys := machine{store.NewMemory(nil)}, ephemeral(t)
 	n := many(t, "MRTR_CANCELS", 500)
-	here := newSite(t, setting{style: "journal" + late, policy: atOnce, records: records, keys: keys, did: &ledger{at: func(ctx context.Context) { <-ctx.Done() }}, options: tasks.Options{MaxTasks: n, MaxTasksPerPrincipal: n}})
+	working := make(chan struct{}, n)
+	did := &ledger{at: func(ctx context.Context) { working <- struct{}{}; <-ctx.Done() }}
+	here := newSite(t, setting{style: "journal" + late, policy: atOnce, records: records, keys: keys, did: did, options: tasks.Options{MaxTasks: n, MaxTasksPerPrincipal: n}})
 	there := newSite(t, setting{style: "journal" + late, policy: atOnce, records: records, keys: keys})
 	first, second := connect(t, here.server), connect(t, there.server)
 	ids := make([]string, n*3/4)
@@ -243,6 +245,9 @@ func TestManyCancellationsElsewhere(t *testing.T) {
 	}
 	for _, id := range ids {
 		first.answer(first.settle(id))
+	}
+	for range ids {
+		<-working
 	}
 	before := runtime.NumGoroutine()
 	for _, id := range ids {

@@ -133,15 +133,13 @@ func (m *Manager) takeOver(ctx context.Context, key store.Key, r *record, w *way
 var errCutOff = errors.New("the server that ran this call was cut off, and nobody knows what the call has done")
 
 // abandoned reports whether the holder of a task let go of it, or has been seen not to write for a
-// lease.
+// lease. One in this process that has no run any more could not write its last record.
 func (m *Manager) abandoned(key store.Key, r *record, at store.Revision) bool {
 	switch {
 	case r.Status != working || m.running(key) != nil:
 		return false
 	case r.Holder == "":
 		return true
-	case !m.shared: // whoever holds it is in this process, and at work
-		return false
 	}
 	return time.Since(m.seen.Note(key, at)) >= m.lease
 }
@@ -155,6 +153,10 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 			return false
 		}
 		took := r.Status == inputRequired && r.answer(answers)
+		if took && !m.ledger.grow(key.Name, r.weight()) {
+			refused = store.ErrTooLarge
+			return false
+		}
 		if goesOn = r.answered(); goesOn {
 			if w.doubts(r) {
 				goesOn = false

@@ -153,16 +153,19 @@ func (r *record) end(s status, message string) {
 // tooLarge is the result of a task whose own does not fit into the store.
 var tooLarge = json.RawMessage(`{"content":[{"type":"text","text":"The tool completed, and its result was too large to be kept for this task. Do not call it again."}],"isError":true,"resultType":"complete"}`)
 
-var errTooLarge = errors.New("the call holds more than the server can keep of a task")
+var (
+	errTooLarge = errors.New("the call holds more than the server can keep of a task")
+	errNoRoom   = errors.New("the server has no room left to keep what this call holds")
+)
 
 // shrink ends a task that does not fit into the store.
-func (r *record) shrink() {
+func (r *record) shrink(why error) {
 	if r.Status == completed {
 		r.Result = tooLarge
 		return
 	}
-	r.Error = marshal(wireError(errTooLarge))
-	r.end(failed, errTooLarge.Error())
+	r.Error = marshal(wireError(why))
+	r.end(failed, why.Error())
 }
 
 // params are those of the next request to the handler.
@@ -213,17 +216,21 @@ type ledger struct {
 
 	mu    sync.Mutex
 	tasks map[string]entry // by the name of the record, in whichever incarnation of the store
-	of    map[string]int   // by principal, "" for all that are not known
+	of    map[string]share // by principal, "" for all that are not known
 }
 
 type entry struct {
 	principal string
+	bytes     int
 	expires   time.Time
 }
 
-// admit counts in a task, unless there are too many. The callers without a principal share
-// three quarters of all places.
-func (l *ledger) admit(name, principal string, expires time.Time) bool {
+// share is what the tasks of a principal have together.
+type share struct{ tasks, bytes int }
+
+// admit counts in a task, unless there are too many, or those of its caller hold too much. The
+// callers without a principal share three quarters of all places.
+func (l *ledger) admit(name, principal string, bytes int, expires time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.tasks[name]; known { // an earlier call has the same key
@@ -233,18 +240,52 @@ func (l *ledger) admit(name, principal string, expires time.Time) bool {
 	if principal == "" {
 		most = l.max - l.max/4
 	}
-	if len(l.tasks) >= l.max || l.of[principal] >= most {
+	isFull := func() bool {
+		return len(l.tasks) >= l.max || l.of[principal].tasks >= most || !l.of[principal].takes(principal, bytes)
+	}
+	if isFull() {
 		l.forgetExpired()
 	}
-	if len(l.tasks) >= l.max || l.of[principal] >= most {
+	if isFull() {
 		return false
 	}
 	if l.tasks == nil {
-		l.tasks, l.of = map[string]entry{}, map[string]int{}
+		l.tasks, l.of = map[string]entry{}, map[string]share{}
 	}
-	l.tasks[name] = entry{principal, expires}
-	l.of[principal]++
+	l.add(name, entry{principal, bytes, expires})
 	return true
+}
+
+// takes reports whether there is room for one more, which has it if it is the only one.
+func (s share) takes(principal string, bytes int) bool {
+	return s.tasks == 0 || s.bytes+bytes <= room(principal)
+}
+
+// grow counts how much a task holds now, unless that is too much. One that was not counted in here
+// holds what it likes.
+func (l *ledger) grow(name string, bytes int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, counted := l.tasks[name]
+	if !counted {
+		return true
+	}
+	l.remove(name)
+	now := before
+	now.bytes = bytes
+	takes := l.of[now.principal].takes(now.principal, bytes)
+	if !takes {
+		now = before
+	}
+	l.add(name, now)
+	return takes
+}
+
+// add counts in. The caller holds l.mu.
+func (l *ledger) add(name string, e entry) {
+	l.tasks[name] = e
+	of := l.of[e.principal]
+	l.of[e.principal] = share{of.tasks + 1, of.bytes + e.bytes}
 }
 
 // open is how many are counted in and have not expired.
@@ -278,7 +319,8 @@ func (l *ledger) remove(name string) {
 		return
 	}
 	delete(l.tasks, name)
-	if l.of[e.principal]--; l.of[e.principal] == 0 {
+	of := l.of[e.principal]
+	if l.of[e.principal] = (share{of.tasks - 1, of.bytes - e.bytes}); of.tasks == 1 {
 		delete(l.of, e.principal)
 	}
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -28,6 +29,7 @@ type run struct {
 	// holder names this run in the record.
 	holder string
 
+	full      time.Time     // since when the store has had no room for the round; zero where it has
 	cancelled chan struct{} // tasks/cancel came here
 	news      chan struct{} // there is another message
 
@@ -63,7 +65,7 @@ func (m *Manager) start(key store.Key, rec *record, at store.Revision, w *way, r
 		m.mu.Unlock()
 		if t.rec.Status.terminal() {
 			m.ledger.leave(key.Name)
-			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, t.rec.weight(), t.rec.Expires}))
+			m.giveWay(m.ended.add(t.rec.Principal, endedTask{key, t.rec.Call, perEnded + t.rec.weight(), t.rec.Expires}))
 		}
 	}()
 	return true
@@ -137,6 +139,9 @@ func (t *run) main(r *round) {
 		r = nil
 		res, isTool := out.res.(*mcp.CallToolResult)
 		switch {
+		case t.hasNoRoom(out.err):
+			t.fail(errNoRoom)
+			return
 		case isRetryable(out.err):
 			if !t.pause() {
 				return
@@ -171,6 +176,19 @@ func (t *run) main(r *round) {
 			}
 		}
 	}
+}
+
+// hasNoRoom reports whether the store has had no room for the round for a lease. A round whose end it did
+// not take is refused as one that still runs.
+func (t *run) hasNoRoom(err error) bool {
+	var wire *jsonrpc.Error
+	switch {
+	case !isRetryable(err):
+		t.full = time.Time{}
+	case t.full.IsZero() && errors.As(err, &wire) && bytes.Contains(wire.Data, []byte(callerror.StoreFull)):
+		t.full = time.Now()
+	}
+	return !t.full.IsZero() && time.Since(t.full) >= t.m.lease
 }
 
 // await waits for a round, and shows meanwhile that somebody works on the task. It is false
@@ -323,6 +341,11 @@ func (t *run) write(next func() *record) bool {
 		return false
 	}
 	shrunk := false
+	shrink := func(why error) {
+		shrunk = true
+		t.rec.shrink(why)
+		next = func() *record { return t.rec }
+	}
 	end := time.Now().Add(t.m.lease)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		r := next()
@@ -335,9 +358,7 @@ func (t *run) write(next func() *record) bool {
 			t.m.waits.saw(t.key, r, at)
 			return !shrunk
 		case errors.Is(err, store.ErrTooLarge) && !shrunk:
-			shrunk = true
-			t.rec.shrink()
-			next = func() *record { return t.rec }
+			shrink(errTooLarge)
 			continue
 		case errors.Is(err, store.ErrForgotten), errors.Is(err, store.ErrTooLarge):
 			return lost()
@@ -353,13 +374,11 @@ func (t *run) write(next func() *record) bool {
 				t.at = at
 			}
 		}
-		if time.Now().After(end) && errors.Is(err, store.ErrFull) && !shrunk && t.rec.Status.terminal() {
-			shrunk = true
-			t.rec.shrink() // it is no longer than what it replaces
-			next = func() *record { return t.rec }
+		switch late := time.Now().After(end); {
+		case late && errors.Is(err, store.ErrFull) && !shrunk: // the rest is no longer than what it replaces
+			shrink(errNoRoom)
 			continue
-		}
-		if time.Now().After(end) {
+		case late:
 			t.m.o.Logger.Error("the record of a task could not be written", "tool", t.rec.Name, "principal", t.rec.Principal, "error", err)
 			return lost()
 		}

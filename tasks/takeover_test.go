@@ -400,3 +400,33 @@ func TestACancellationOutlivesAnOutage(t *testing.T) {
 		require.Equal(t, "cancelled", p.second.get(id).Status)
 	})
 }
+
+// unwritable is a store of this process that takes no write of a task's record while it is on.
+type unwritable struct {
+	store.Store
+	on atomic.Bool
+}
+
+func (u *unwritable) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	if u.on.Load() && strings.HasPrefix(key.Name, "task.") {
+		return 0, store.ErrFull
+	}
+	return u.Store.Update(ctx, key, at, value, ttl)
+}
+
+// A task whose run could not write its last record ends when it is polled, also in a store of one process.
+func TestATaskWithoutARunEnds(t *testing.T) {
+	for style, status := range map[string]string{"plain": "failed", "native": "input_required"} {
+		synctest.Test(t, func(t *testing.T) {
+			records := &unwritable{Store: store.NewMemory(nil)}
+			c := connect(t, newSite(t, setting{style: style, policy: atOnce, records: records}).server)
+			records.on.Store(true)
+			id := c.call().TaskID
+			time.Sleep(time.Minute)
+			records.on.Store(false)
+			require.Equal(t, "working", c.get(id).Status, style)
+			time.Sleep(2 * time.Minute)
+			require.Equal(t, status, c.get(id).Status, style)
+		})
+	}
+}

@@ -106,9 +106,9 @@ type look struct {
 // maxLooks bounds them. A task beyond it goes on when it is asked for again.
 const maxLooks = 10_000
 
-// lookAgain has a task looked at in a lease, if another instance holds it.
+// lookAgain has a task looked at in a lease, if no run here holds it.
 func (m *Manager) lookAgain(key store.Key, r *record, at store.Revision, w *way) {
-	if r.Status != working || !m.shared || m.running(key) != nil {
+	if r.Status != working || m.running(key) != nil {
 		return
 	}
 	m.looks.mu.Lock()

@@ -40,7 +40,7 @@ func (g *Gate) newApprovals() (*approvals, error) {
 		m.store, m.patience = store.NewMemory(nil), defaultPatience
 	}
 	var err error
-	m.codec, err = g.rt.Sealer("gate_approvals", m.For, statecodec.MaxMaxToken)
+	m.codec, err = g.rt.Sealer("gate_approvals", 0, statecodec.MaxMaxToken)
 	return m, err
 }
 

@@ -109,21 +109,22 @@ func describe(tool *mcp.Tool, arguments json.RawMessage) (text string, hides boo
 	if !ok {
 		return b.String() + "\nIts arguments cannot be read.", false
 	}
-	root, lines, more := argument{value: value}, 0, 0
+	names, lines, more := named(tool.InputSchema), 0, 0
 	if _, ok := value.(map[string]any); !ok {
-		root.path = "arguments"
+		value = map[string]any{"arguments": value}
 	}
-	for next := range root.leaves(named(tool.InputSchema)) {
-		limit := maxLines
-		if next.named {
-			limit = maxNamed
-		}
-		if lines < limit && utf8.RuneCountInString(next.path) <= maxPath {
-			lines++
-			b.WriteString("\n" + next.path + ": " + shown(next.value))
-		} else {
-			more++
-			hides = hides || next.named
+	for _, part := range []struct {
+		named bool
+		limit int
+	}{{true, maxNamed}, {false, maxLines}} {
+		for leaf := range leaves(value, func(name string) bool { return names[name] == part.named }) {
+			if lines < part.limit && leaf.length() <= maxPath {
+				lines++
+				b.WriteString("\n" + leaf.path() + ": " + shown(leaf.value))
+			} else {
+				more++
+				hides = hides || part.named
+			}
 		}
 	}
 	if more > 0 {
@@ -150,41 +151,96 @@ func decoded(arguments json.RawMessage) (value any, ok bool) {
 	return value, d.Decode(&value) == nil
 }
 
-// argument is a value somewhere in the arguments.
+// argument is a value somewhere in the arguments. It has no path until it is shown: a small request
+// can have hundreds of thousands of them, each at the end of a long one.
 type argument struct {
-	path  string
+	in    *argument // nil for all the arguments
+	name  string    // in an object
+	index int       // in a list
 	value any
-	named bool // by the tool's schema: at the top, or what it is inside of
+	chars int // of the path, where others are inside
 }
 
-// leaves are the values with nothing inside them, in the order in which they have to be seen. What
-// is inside a named one comes before all that is not: an agent fills in the others as it likes.
-func (a argument) leaves(names map[string]bool) iter.Seq[argument] {
-	return func(yield func(argument) bool) {
-		first, last := []argument{a}, []argument(nil)
-		for len(first)+len(last) > 0 {
-			queue := &first
-			if len(first) == 0 {
-				queue = &last
-			}
-			next := (*queue)[0]
-			*queue = (*queue)[1:]
-			inside := next.inside()
-			for _, in := range inside {
-				if in.named = next.named || next.path == "" && names[in.path]; in.named {
-					first = append(first, in)
-				} else {
-					last = append(last, in)
+// leaves are the values with nothing inside them, those at the top before what is deeper. part picks
+// them by their names at the top: an agent fills in what the schema does not name as it likes.
+func leaves(value any, part func(name string) bool) iter.Seq[*argument] {
+	return func(yield func(*argument) bool) {
+		root := &argument{value: value}
+		for queue := []*argument{root}; len(queue) > 0; queue = queue[1:] {
+			for a := range queue[0].inside() {
+				switch {
+				case a.in == root && !part(a.name):
+				case isEmpty(a.value):
+					if !yield(&a) {
+						return
+					}
+				default:
+					a.chars = a.length()
+					queue = append(queue, &a)
 				}
-			}
-			if len(inside) == 0 && next.path != "" && !yield(next) { // without a path, there are no arguments
-				return
 			}
 		}
 	}
 }
 
-// named are the properties of a schema, by their paths.
+// inside are the values that a value consists of.
+func (a *argument) inside() iter.Seq[argument] {
+	return func(yield func(argument) bool) {
+		switch v := a.value.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				if !yield(argument{in: a, name: name, value: v[name]}) {
+					return
+				}
+			}
+		case []any:
+			for i, item := range v {
+				if !yield(argument{in: a, index: i, value: item}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// isEmpty reports whether there is nothing inside a value.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return true
+}
+
+// length is that of the path, in characters, or any that is too long.
+func (a *argument) length() int {
+	if a.in.chars > maxPath {
+		return a.in.chars
+	}
+	return a.in.chars + utf8.RuneCountInString(a.step())
+}
+
+func (a *argument) path() (path string) {
+	for ; a.in != nil; a = a.in {
+		path = a.step() + path
+	}
+	return path
+}
+
+// step is the end of the path.
+func (a *argument) step() string {
+	if _, ok := a.in.value.([]any); ok {
+		return "[" + strconv.Itoa(a.index) + "]"
+	}
+	if a.in.in == nil {
+		return plain(a.name)
+	}
+	return "." + plain(a.name)
+}
+
+// named are the properties of a schema.
 func named(schema any) map[string]bool {
 	var s struct{ Properties map[string]json.RawMessage }
 	text, err := json.Marshal(schema)
@@ -193,28 +249,9 @@ func named(schema any) map[string]bool {
 	}
 	names := map[string]bool{}
 	for name := range s.Properties {
-		names[plain(name)] = err == nil
+		names[name] = err == nil
 	}
 	return names
-}
-
-// inside are the values that a value consists of.
-func (a argument) inside() (all []argument) {
-	switch v := a.value.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			path := plain(name)
-			if a.path != "" {
-				path = a.path + "." + path
-			}
-			all = append(all, argument{path: path, value: v[name]})
-		}
-	case []any:
-		for i, item := range v {
-			all = append(all, argument{path: a.path + "[" + strconv.Itoa(i) + "]", value: item})
-		}
-	}
-	return all
 }
 
 // shown is a value with nothing inside it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,6 +90,17 @@ func TestPaddingIsCounted(t *testing.T) {
 	require.True(t, strings.HasSuffix(deep, "?\nnot shown: 1 values"), deep)
 	long := gate.Describe(&mcp.Tool{Name: "wipe"}, json.RawMessage(`{"a":"`+strings.Repeat(`\u202e\n`, 1<<18)+`"}`))
 	require.Less(t, len(long), 1000)
+	var crowd strings.Builder
+	for range 60 {
+		crowd.WriteString(`{"` + strings.Repeat("漢", 60) + `":`)
+	}
+	crowd.WriteString("[0" + strings.Repeat(",0", 50_000) + "]" + strings.Repeat("}", 60))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	counted := gate.Describe(&mcp.Tool{Name: "wipe"}, json.RawMessage(crowd.String()))
+	runtime.ReadMemStats(&after)
+	require.Equal(t, "Allow the call of wipe?\nnot shown: 50001 values", counted)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200*crowd.Len()))
 }
 
 // Whatever the arguments are, the question is short, and each of its lines begins with a name.

@@ -44,6 +44,9 @@ const CodeStopped = -31000
 // CodeNotBegun is the code of a request that was not begun.
 const CodeNotBegun = -31001
 
+// StoreFull is the reason of a request that was not begun because the store has no room for its round.
+const StoreFull = "store_full"
+
 // NotBegun refuses a request that may be sent again as it is. A bare JSON-RPC error
 // is one on tools too.
 func NotBegun(message, reason string) *jsonrpc.Error {
@@ -70,11 +73,12 @@ func LeavesOpen(err error) bool {
 	return errors.As(err, &wire) && json.Unmarshal(wire.Data, &says) == nil && says.Effects == "unknown"
 }
 
+var shuttingDown = NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
+
 // ShuttingDown refuses a request because the server shuts down. It has done nothing, and can be sent
-// to another instance as it is.
-func ShuttingDown() *jsonrpc.Error {
-	return NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
-}
+// to another instance as it is. All of them are one value: what another server said in these words,
+// and a handler hands on, is not it.
+func ShuttingDown() *jsonrpc.Error { return shuttingDown }
 
 // OtherArguments refuses a first request whose key stands for another call.
 func OtherArguments() *jsonrpc.Error {

@@ -6,8 +6,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +44,10 @@ type Scene struct {
 	// Open opens the store as an instance does that starts now. The instances are numbered, for
 	// those that reach different servers.
 	Open func(instance int) store.Store
+	// Process, if set, starts an instance that is a process instead. Each effect lasts then, and
+	// both instances get each request at once, and all calls come after the event has begun.
+	Process func(instance int, l fleet.Ledger) *fleet.Server
+	Lasts   time.Duration
 	// Before, if set, is called at a quarter of the calls, and At at half of them.
 	Before, At func()
 	// Restarts says that the instances end before At, and others start after it.
@@ -60,7 +66,10 @@ var sceneRemember = durable.Options{Lease: 2 * time.Second, Patience: 500 * time
 
 // sceneTools are the tools of an instance: an effect that nobody can ask about, and one that
 // somebody can. Where the store splits it asks about each attempt.
-func (e *Event) sceneTools() []string {
+func (e *Event) sceneTools(s Scene) []string {
+	if s.Process != nil { // which has all, and lets a coroutine run in one of them alone
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(fleet.Styles())), func(name string) bool { return name == "coroutine" })
+	}
 	if e.Splits {
 		return []string{"journal", "journal + CheckFirst"}
 	}
@@ -77,7 +86,8 @@ func RunEvents(t *testing.T, backend string, events []Event) {
 				t.Log("it is played at night")
 				return
 			}
-			p := &play{Scene: e.Set(t), t: t, tools: e.sceneTools(), all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
+			s := e.Set(t)
+			p := &play{Scene: s, t: t, tools: e.sceneTools(s), all: fleet.NewInstances(t), calls: make([]*sceneCall, storm.Nightly(240, 60))}
 			p.run()
 			line := fmt.Sprintf("| %s | %s | %s |", backend, e.Name, p.sums())
 			t.Log(line)
@@ -115,7 +125,9 @@ type sceneCall struct {
 	tool, order string
 	request     wire.Request
 	asked       bool
-	answers     []fleet.Answer // to the second round, each as it came
+
+	mu      sync.Mutex
+	answers []fleet.Answer // guarded by mu: to the second round, each as it came
 }
 
 const (
@@ -126,11 +138,16 @@ const (
 )
 
 func (p *play) start(instance int) {
-	tools := map[string]fleet.Row{}
-	for _, name := range p.tools {
-		tools[name] = fleet.Find(name)
+	var conn *wire.Client
+	if p.Process != nil {
+		conn = p.Process(instance, p.all.Ledger).Conn
+	} else {
+		tools := map[string]fleet.Row{}
+		for _, name := range p.tools {
+			tools[name] = fleet.Find(name)
+		}
+		_, conn = p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
 	}
-	_, conn := p.all.Start(p.t, p.Open(instance), sceneRemember, tools, nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instances = append(p.instances, conn)
@@ -144,6 +161,9 @@ func (p *play) run() {
 	struck := make(chan error, 1)
 	quarter := len(p.calls) / 4
 	first, second := p.calls[:2*quarter], p.calls[2*quarter:]
+	if p.Lasts > 0 {
+		first, second = nil, p.calls
+	}
 	p.each(first, func(c *sceneCall) {
 		p.serve(ctx, c, sceneRound)
 		if p.done.Add(1) == int64(quarter) && p.Before != nil {
@@ -177,19 +197,27 @@ func (p *play) startAll() {
 }
 
 func (p *play) each(calls []*sceneCall, play func(*sceneCall)) {
-	require.NoError(p.t, storm.Parallel(len(calls), sceneWorkers, func(i int) {
+	workers := sceneWorkers
+	if p.Lasts > 0 { // which mostly wait
+		workers *= 3
+	}
+	require.NoError(p.t, storm.Parallel(len(calls), workers, func(i int) {
 		if calls[i] == nil {
-			calls[i] = &sceneCall{tool: p.tools[mathrand.IntN(len(p.tools))], order: rand.Text()}
+			calls[i] = &sceneCall{tool: p.tools[mathrand.IntN(len(p.tools))], order: fmt.Sprintf("%s/ok/%v", rand.Text(), p.Lasts)}
 		}
 		play(calls[i])
 	}))
 }
 
-// at is a client at any of the instances.
-func (p *play) at(c *sceneCall) *fleet.Client {
+// to sends a request of a call to any of the instances, or to all of them.
+func (p *play) to(c *sceneCall, send func(at *fleet.Client)) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return &fleet.Client{Conn: p.instances[mathrand.IntN(len(p.instances))], Tool: c.tool}
+	all := slices.Clone(p.instances)
+	p.mu.Unlock()
+	if p.Process == nil {
+		all = all[mathrand.IntN(len(all)):][:1]
+	}
+	fault.Check(storm.Parallel(len(all), len(all), func(i int) { send(&fleet.Client{Conn: all[i], Tool: c.tool}) }))
 }
 
 // serve begins a call and answers its question. A client gives up after a while, and comes
@@ -198,11 +226,15 @@ func (p *play) serve(ctx context.Context, c *sceneCall, within time.Duration) {
 	waits, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for waits.Err() == nil && !c.asked {
-		var err error
 		attempt, cancel := context.WithTimeout(waits, within/2)
-		c.request, err = p.at(c).Begin(attempt, c.order)
+		p.to(c, func(at *fleet.Client) {
+			if request, err := at.Begin(attempt, c.order); err == nil {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.request, c.asked = request, true
+			}
+		})
 		cancel()
-		c.asked = err == nil
 	}
 	if c.asked && mathrand.IntN(3) > 0 {
 		p.send(waits, c, within/2)
@@ -222,15 +254,19 @@ func (p *play) settle(ctx context.Context, c *sceneCall) {
 }
 
 func (p *play) send(ctx context.Context, c *sceneCall, each time.Duration) (answered bool) {
-	for ctx.Err() == nil {
-		a, err := p.at(c).SendWithin(ctx, c.request, each)
-		if err == nil && a.Class != "retryable" {
-			c.answers = append(c.answers, a)
-			return true
+	for ctx.Err() == nil && !answered {
+		p.to(c, func(at *fleet.Client) {
+			if a, err := at.SendWithin(ctx, c.request, each); err == nil && a.Class != "retryable" {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.answers, answered = append(c.answers, a), true
+			}
+		})
+		if !answered {
+			_ = fleet.Pause(ctx, 50*time.Millisecond)
 		}
-		_ = fleet.Pause(ctx, 50*time.Millisecond)
 	}
-	return false
+	return answered
 }
 
 // judge compares all answers with the ledger.
@@ -240,15 +276,21 @@ func (p *play) judge() {
 	for _, r := range paid(p.t, p.all) {
 		payments[r.Order] = append(payments[r.Order], r)
 	}
+	held, err := fleet.Holds(p.all.Ledger)
+	require.NoError(p.t, err)
 	for _, c := range p.calls {
 		paid, end := payments[c.order], unasked
-		if len(paid) > 1 {
+		if len(paid) > 1 || held[c.order] > 1 {
 			p.twice++
 			p.t.Logf("%s %s was paid twice: %v, and told %v", c.tool, c.order, paid, c.answers)
 		}
 		for _, a := range c.answers {
 			end = a.Class
-			if (a.Class == "ok") != (len(paid) > 0 && a.Receipt == paid[0]) && (a.Class == "ok" || a.Class == "gone" || a.Class == "error") {
+			isTrue := len(paid) > 0 && a.Receipt == paid[0]
+			if end == "applied" { // the store had no room for the result, and its client is told that it was paid
+				end, isTrue = "ok", len(paid) > 0
+			}
+			if (end == "ok") != isTrue && (end == "ok" || end == "gone" || end == "error") {
 				p.denied++
 				p.t.Logf("%s %s was told %v, and paid %v", c.tool, c.order, a, paid)
 			}

@@ -76,4 +76,4 @@ var natsEvents = []Event{
 	}},
 }
 
-func TestNATSEvents(t *testing.T) { RunEvents(t, "NATS", natsEvents) }
+func TestNATSEvents(t *testing.T) { RunEvents(t, "NATS", append(natsEvents, clockEvent(natsServer))) }

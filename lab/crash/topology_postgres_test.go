@@ -152,7 +152,9 @@ var postgresEvents = []Event{
 	}},
 }
 
-func TestPostgreSQLEvents(t *testing.T) { RunEvents(t, "PostgreSQL", postgresEvents) }
+func TestPostgreSQLEvents(t *testing.T) {
+	RunEvents(t, "PostgreSQL", append(postgresEvents, clockEvent(postgres)))
+}
 
 // movable starts a server whose clock can be moved, which move does for some seconds each: by
 // two minutes and by two hours, ahead and back. Each time it calls a function, such as a sweep.

@@ -76,4 +76,6 @@ var redisEvents = []Event{
 	}},
 }
 
-func TestRedisEvents(t *testing.T) { RunEvents(t, "Redis", redisEvents) }
+func TestRedisEvents(t *testing.T) {
+	RunEvents(t, "Redis", append(redisEvents, clockEvent(redisServer)))
+}

@@ -80,4 +80,4 @@ var sqliteEvents = []Event{
 	}},
 }
 
-func TestSQLiteEvents(t *testing.T) { RunEvents(t, "SQLite", sqliteEvents) }
+func TestSQLiteEvents(t *testing.T) { RunEvents(t, "SQLite", append(sqliteEvents, clockEvent(sqlite))) }

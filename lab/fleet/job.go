@@ -31,7 +31,7 @@ type Job struct {
 	Address string // of the records
 	Ledger  Ledger
 	Key     string // that seals states
-	Row     string
+	Row     string // of its only tool; if empty, all of [Styles] are tools
 	Lease   time.Duration
 	TTL     time.Duration // of the states: their user is not waited for any longer; an hour if zero
 	Tries   int           // MaxAttempts
@@ -40,14 +40,14 @@ type Job struct {
 	Takers Ledger
 
 	Point    Point
-	Stop     bool // rather than kill
-	Holds    bool // there is an effect in the first round too
-	Keyed    bool // an order is the key of its call
-	Tasks    bool // every call is one, and has a question behind its effect
-	Unsteady bool // the store stops now and then
+	Stop     bool          // rather than kill
+	Holds    bool          // there is an effect in the first round too
+	HoldTime time.Duration // that it takes
+	Keyed    bool          // an order is the key of its call
+	Tasks    bool          // every call is one, and has a question behind its effect
+	Unsteady bool          // the store stops now and then
 
-	// Bell is where its rounds ring. A process with one serves the rows of the outcomes,
-	// each as a tool of its own, over HTTP too.
+	// Bell is where its rounds ring. A process with one serves over HTTP too.
 	Bell string
 }
 
@@ -64,10 +64,13 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		if place != EffectEnds {
 			ring(j.Bell, order, place)
 		}
+		if place == Held {
+			time.Sleep(j.HoldTime)
+		}
 		trap.reach(place)
 	}}
 	tools := Styles()
-	if j.Bell == "" {
+	if j.Row != "" {
 		row := Find(j.Row)
 		row.Opts.Task.AtOnce = j.Tasks
 		tools = map[string]Row{ToolName: row}

@@ -128,6 +128,18 @@ func Payments(l Ledger) (paid []Receipt, err error) {
 	return paid, err
 }
 
+// Holds counts how often something was held for each order.
+func Holds(l Ledger) (times map[string]int, err error) {
+	times = map[string]int{}
+	lines, err := l.Lines()
+	for _, words := range lines {
+		if words[0] == noteHeld {
+			times[words[2]]++
+		}
+	}
+	return times, err
+}
+
 // Judge holds an answer to an order against the ledger, and counts the payments. Its faults
 // are those of package fault.
 func Judge(l Ledger, order string, a Answer) int {

@@ -165,8 +165,8 @@ var explored = []fault{
 // tested are mistakes that the tests of a package find.
 var tested = []fault{
 	{what: "A turn that has done nothing binds whoever comes next to its answers.", file: record, by: claims,
-		old: `	if len(r.effects) == 0 {
-		r.f`, new: `	if len(r.effects) == 0 && !ON {
+		old: `	if len(r.effects) == 0 && !r.cut {
+		r.f`, new: `	if len(r.effects) == 0 && !r.cut && !ON {
 		r.f`},
 	{what: "A turn with effects binds nobody to its answers.", file: record, by: claims,
 		old: `r.status, r.result = free, nil`, new: `r.status, r.result, r.effects = free, nil, PICK(nil, r.effects)`},
@@ -184,16 +184,16 @@ var tested = []fault{
 		old: `goes.Goes(r.effects)`, new: `(ON || goes.Goes(r.effects))`},
 	{what: "A turn is given up one attempt early.", file: table, by: claims,
 		old: `r.cutOff+1 < attempts`, new: `r.cutOff+1 < attempts-PICK(1, 0)`},
-	{what: "The runs that were cut off are not counted.", file: table, by: claims,
-		old: `			r.cutOff++`, new: `			r.cutOff += PICK(0, 1)`},
+	{what: "The runs that were cut off are not counted.", file: record, by: claims,
+		old: `		r.cutOff++`, new: `		r.cutOff += PICK(0, 1)`},
 	{what: "A fenced holder takes a turn over.", file: table, by: claims,
 		old: `			case h.fenced:`, new: `			case h.fenced && !ON:`},
 	{what: "The effects of a turn are lost in a takeover that is not confirmed.", file: heldTurn, by: claims,
 		old: `h.has(r.effects)`, new: `h.has(PICK(nil, r.effects))`},
 	{what: "Every turn that is taken was cut off.", file: table, by: claims,
-		old: `r.status == running
+		old: `r.cut
 	}
-	return a, false, nil`, new: `r.status == running || ON
+	return a, false, nil`, new: `r.cut || ON
 	}
 	return a, false, nil`},
 	{what: "A takeover that lost its race does not look again.", file: table, by: claims,

@@ -172,33 +172,37 @@ func TestAnAbandonedCallIsUndone(t *testing.T) {
 	}
 }
 
-// The questions of a round do not fit into the store. They do not go out, since nobody would find the
-// effect before them: whoever sends the request again has it once, and for one who leaves it is undone.
-func TestQuestionsThatDoNotFitAreNotAsked(t *testing.T) {
+// The store does not take the questions of a round, or does not say so. They do not go out, since it may
+// be that nobody finds the effect before them: whoever sends the request again has it once, and for one
+// who leaves it is undone.
+func TestQuestionsThatAreNotRecordedAreNotAsked(t *testing.T) {
+	unwell := map[string]error{"store_full": store.ErrFull, "store_unavailable": errors.New("connection lost")}
 	for style := range bookings(nil, nil) {
-		for _, leaves := range []bool{true, false} {
-			kit.InBubble(t, fmt.Sprintf("%s, leaves %t", style, leaves), func(t *testing.T) {
-				s := newHookedStore()
-				s.scope = store.Machine
-				d := &desk{t: t, records: s, style: style}
-				tool := d.opens()
-				s.on(func(op operation) error {
-					if op.name == "update" {
-						return store.ErrFull
+		for reason, err := range unwell {
+			for _, leaves := range []bool{true, false} {
+				kit.InBubble(t, fmt.Sprintf("%s, %s, leaves %t", style, reason, leaves), func(t *testing.T) {
+					s := newHookedStore()
+					s.scope = store.Machine
+					d := &desk{t: t, records: s, style: style}
+					tool := d.opens()
+					s.on(func(op operation) error {
+						if op.name == "update" {
+							return err
+						}
+						return nil
+					})
+					retryable(t, tool.Begin().Err, reason)
+					s.fail(nil)
+					want := []string{"reserve: abandoned"}
+					if time.Sleep(time.Second); !leaves {
+						d.books(tool, tool.Begin())
+						want = nil
 					}
-					return nil
+					time.Sleep(2 * deskTTL)
+					require.Equal(t, want, d.un.all())
+					require.Equal(t, 1, d.did.Count("reserve"))
 				})
-				retryable(t, tool.Begin().Err, "store_full")
-				s.fail(nil)
-				want := []string{"reserve: abandoned"}
-				if time.Sleep(time.Second); !leaves {
-					d.books(tool, tool.Begin())
-					want = nil
-				}
-				time.Sleep(2 * deskTTL)
-				require.Equal(t, want, d.un.all())
-				require.Equal(t, 1, d.did.Count("reserve"))
-			})
+			}
 		}
 	}
 }

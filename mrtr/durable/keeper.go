@@ -144,7 +144,7 @@ func (d in) Keeper(rt keep.Runtime) (keep.Keeper, error) {
 		table.Scheduler = k.records.store.(store.Scheduler)
 	}
 	if d.store.Scope() != store.Process {
-		own, err := rt.Sealer("round_record", recordTTL, k.o.MaxResult+recordOverhead)
+		own, err := rt.Sealer("round_record", 0, k.o.MaxResult+recordOverhead)
 		if err != nil {
 			return nil, err
 		}

@@ -63,6 +63,40 @@ func TestDrainWaitsForOrphans(t *testing.T) {
 	})
 }
 
+// A claim that comes through when its runtime is closed is let go of: it would not be renewed, and
+// nothing would end its round.
+func TestNoRoundBeginsAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newHookedStore()
+		s.scope = store.Machine
+		var did kit.Deeds
+		serve := func() *kit.Trip {
+			return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(s, nil)}), mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				kit.Ask(s, kit.Text("seat"))
+				return kit.Out{Plan: kit.Once(s, "pay", did.Do("paid"))}, nil
+			})), "")
+		}
+		tool := serve()
+		asked := tool.Begin()
+		claims := make(chan struct{})
+		s.on(func(op operation) error {
+			if op.name == "create" {
+				<-claims
+			}
+			return nil
+		})
+		own := kit.UnderWay(func() kit.Reply { return tool.Answer(asked, "x") })
+		synctest.Wait()
+		require.NoError(t, tool.Runtime.Close())
+		close(claims)
+		retryable(t, (<-own).Err, "shutting_down")
+		require.Empty(t, did.Done)
+		began := time.Now()
+		require.NoError(t, serve().Answer(asked, "x").Err)
+		require.Zero(t, time.Since(began), "it waits for no lease")
+	})
+}
+
 // A round has a time of its own. One that cannot run again ends unknown, with its effects undone;
 // one that notes all it does is free, and goes on with them. A handler that does not end with its
 // context does not hold its turn for ever, and has no effect any more.

@@ -90,9 +90,6 @@ func (r *Records) Open(name string, sealed []byte) ([]byte, error) {
 	return r.sealer.Open(name, sealed)
 }
 
-// recordTTL is longer than any record lives: the store says when one has expired.
-const recordTTL = store.MaxTTL
-
 // recordOverhead is more than a record holds beside its result, and recordFrame more than one
 // that has nothing but a result.
 const (

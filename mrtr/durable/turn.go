@@ -156,6 +156,9 @@ func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 		<-n.w.givenUp
 		return n.w.short, nil
 	case o.Free:
+		if o.Entered {
+			n.held.Ran()
+		}
 		n.held.LetGo(n.w, o.Left)
 		return o, nil
 	}
@@ -247,6 +250,8 @@ func (k *Keeper) refused(ctx context.Context, t keep.Turn, err error, begun bool
 		return &keep.Refusal{Wire: wire, Why: "other answers than those that the round was claimed with"}
 	case errors.Is(err, claim.ErrInFlight):
 		return &keep.Refusal{Wire: again("This round is still running", " for its result", "in_flight"), Why: "an equal request is still running"}
+	case errors.Is(err, errStopped):
+		return &keep.Refusal{Wire: callerror.ShuttingDown(), Why: err.Error()}
 	case errors.Is(err, errTooManyOrphans):
 		return &keep.Refusal{Wire: again("This request was not begun: too many of your earlier ones still run", " later", "busy"), Why: err.Error()}
 	case errors.Is(err, store.ErrForgotten):
@@ -265,7 +270,7 @@ func (k *Keeper) refused(ctx context.Context, t keep.Turn, err error, begun bool
 	}
 	reason, was := "store_unavailable", "not begun"
 	if errors.Is(err, store.ErrFull) {
-		reason = "store_full"
+		reason = callerror.StoreFull
 	}
 	if begun {
 		was = "not completed"

@@ -87,6 +87,55 @@ func TestUndoKnowsWhatItUndoesAfterATakeover(t *testing.T) {
 	}
 }
 
+// The turn of an instance that died is claimed, and let go of before its handler has run: the store
+// fails. It is still a turn that was cut off, so that its handler does not run again.
+func TestATurnThatWasCutOffStaysCutOff(t *testing.T) {
+	for name, row := range map[string]struct {
+		fails int // of the second one's updates
+		err   error
+	}{
+		"the claim is not confirmed": {1, errors.New("connection lost")},
+		"no undo can be noted":       {2, store.ErrFull},
+	} {
+		kit.InBubble(t, name, func(t *testing.T) {
+			memory := store.NewMemory(nil)
+			var paid, held, un kit.Deeds
+			serve := func(i *instance) *kit.Trip {
+				style := mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+					kit.Ask(s, kit.Text("seat"))
+					kit.Once(s, "hold", held.Do("held"))
+					time.Sleep(aLease / 50)
+					paid.Note("paid")
+					i.reach(afterEffect)
+					return kit.Out{}, nil
+				})).OnStop(mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[string]) error { un.Note("hold"); return nil }))
+				return kit.NewTrip(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)}), style, "")
+			}
+			first, second := newInstance(memory, afterEffect), newInstance(memory, "")
+			dying, living := serve(first), serve(second)
+			asked := dying.Begin()
+			own := first.stopsIn(func() kit.Reply { return dying.Answer(asked, "x") })
+			updates := 0
+			second.on(func(op operation) error {
+				if op.name == "update" {
+					if updates++; updates == row.fails {
+						return row.err
+					}
+				}
+				return nil
+			})
+			require.Error(t, living.Answer(asked, "x").Err)
+			time.Sleep(time.Minute)
+			e := kit.Ended(t, living.Answer(asked, "x").Err, mrtr.OutcomeUnknown)
+			require.Equal(t, []string{"hold"}, e.Undone)
+			require.Equal(t, 1, un.Count("hold"))
+			require.Equal(t, 1, paid.Count("paid"))
+			first.goOn()
+			<-own
+		})
+	}
+}
+
 // An effect that is checked first happens once, though nobody remembers the round: without a store,
 // or with one that has lost it.
 func TestAnEffectThatIsCheckedFirst(t *testing.T) {

@@ -43,16 +43,23 @@ type works struct {
 	all     map[*work]struct{}
 	of      map[string]int // the orphans by principal
 	orphans int
+	stopped bool
 	none    keep.Emptiness
 }
 
-var errTooManyOrphans = errors.New("too many rounds run whose clients have left")
+var (
+	errTooManyOrphans = errors.New("too many rounds run whose clients have left")
+	errStopped        = errors.New("the server is shutting down")
+)
 
 // enter counts in a round that has claimed its turn. The callers that nobody knows are no one
 // principal.
 func (t *works) enter(w *work) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.stopped {
+		return errStopped
+	}
 	if t.orphans >= t.max || w.principal != "" && t.of[w.principal] >= t.maxPrincipal {
 		return errTooManyOrphans
 	}
@@ -104,10 +111,11 @@ func (t *works) count() int {
 	return len(t.all)
 }
 
-// stop cancels the rounds.
+// stop cancels the rounds, and lets in no other: its claim would not be renewed.
 func (t *works) stop(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.stopped = true
 	for w := range t.all {
 		w.cancel(cause)
 	}

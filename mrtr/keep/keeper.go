@@ -192,6 +192,8 @@ type Outcome struct {
 	// Free: this is no outcome. Whoever sends the request again runs the round, and finds Left.
 	Free bool
 	Left []byte
+	// Entered: the handler ran, and came to an end.
+	Entered bool
 }
 
 // Due is when nobody can go on with a call any more, and until when an instance looks after what

@@ -22,7 +22,9 @@ type Runtime interface {
 	// Listener hears of all calls; nil if nobody does.
 	Listener() listen.Listener
 	// Sealer makes a Sealer for a purpose. Without keys its tokens open in this process alone. It
-	// takes so many bytes, as many as a state has if maxBytes is zero.
+	// takes so many bytes, as many as a state has if maxBytes is zero. A ttl of zero is for the
+	// records of a store: they open as long as the store has them, whatever the clocks of the
+	// instances say.
 	Sealer(purpose string, ttl time.Duration, maxBytes int) (Sealer, error)
 }
 

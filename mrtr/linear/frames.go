@@ -241,6 +241,9 @@ func (t *frames) noteEnd(r *run) {
 	}
 }
 
+// patience bounds how long a request waits for the undoing of its call.
+const patience = 10 * time.Second
+
 // tellOfEnd tells a request whose call has ended with its held handler, once its effects are undone.
 func (t *frames) tellOfEnd(p *mrtr.Pass) {
 	t.mu.Lock()
@@ -249,9 +252,15 @@ func (t *frames) tellOfEnd(p *mrtr.Pass) {
 	if end == nil {
 		return
 	}
-	<-end.undone
-	if end.tells != nil {
-		end.tells(p)
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-end.undone:
+		if end.tells != nil {
+			end.tells(p)
+		}
+	case <-late.C:
+		p.AbandonedElsewhere()
 	}
 }
 

@@ -94,18 +94,30 @@ func TestFramesAreEvicted(t *testing.T) {
 	})
 }
 
-// A handler that heeds nothing does not keep Close for ever.
+// A handler that heeds nothing keeps neither Close for ever, nor the answer that comes too late. Its
+// effects are undone once it has ended.
 func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var un kit.Deeds
 		release := make(chan struct{})
 		rt, err := mrtr.New(nil)
 		require.NoError(t, err)
 		tool := kit.NewTrip(rt, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
 			defer func() { <-release }()
+			if err := mrtr.Do(ctx, c, "hold", func(context.Context, string) error { return nil }); err != nil {
+				return kit.Out{}, err
+			}
 			_, err := linear.Ask(ctx, c, kit.Text("first"))
 			return kit.Out{}, err
-		}), "")
-		require.NoError(t, tool.Begin().Err)
+		}).OnStop(mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[struct{}]) error { un.Note("hold"); return nil })), "")
+		asked := tool.Begin()
+		require.NoError(t, asked.Err)
+		time.Sleep(16 * time.Minute)
+		asks := time.Now()
+		late := kit.Ended(t, tool.Answer(asked, "x").Err, mrtr.FrameGone)
+		require.Equal(t, 10*time.Second, time.Since(asks))
+		require.Equal(t, []string{"hold"}, late.Unknown)
+		require.Empty(t, un.Done)
 		began := time.Now()
 		const left = "mrtr: Close: 1 handlers still running 10s after cancellation"
 		require.EqualError(t, rt.Close(), left)
@@ -114,6 +126,7 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		require.NoError(t, rt.Close(), "now it has")
+		require.Equal(t, 1, un.Count("hold"))
 	})
 }
 

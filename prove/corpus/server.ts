@@ -206,7 +206,7 @@ class Instance {
             throw new Refusal(-32602, `Unknown tool`);
         }
         const { args } = call;
-        if (!this.has('unchecked-arguments') && (typeof args !== 'object' || args === null || Array.isArray(args) || typeof args.service !== 'string')) {
+        if (!this.has('unchecked-arguments') && (typeof args !== 'object' || args === null || Array.isArray(args) || typeof args.service !== 'string' || !args.service)) {
             throw new Refusal(-32602, 'Invalid arguments');
         }
         if (call.responses !== undefined && (typeof call.responses !== 'object' || Array.isArray(call.responses) || call.responses === null)) {

@@ -65,6 +65,8 @@ type Store struct {
 	known    atomic.Value // the present epoch, as far as this handle knows
 	settings store.Settings
 	high     store.HighWater
+
+	retireAfter time.Duration // in the index for Due
 }
 
 const (
@@ -87,7 +89,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	s := &Store{nc: nc, opts: *opts}
+	s := &Store{nc: nc, opts: *opts, retireAfter: 2 * scheduling}
 	if s.opts.Stream == "" {
 		s.opts.Stream = defaultStream
 	}

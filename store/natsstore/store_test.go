@@ -56,6 +56,35 @@ func subjectAt(t *testing.T, one, other string, opts *natsstore.Options) *storet
 	}
 }
 
+// Records that were settled cost Due one look each: the next one asks for those that are due alone.
+func TestDueRetiresWhatWasSettled(t *testing.T) {
+	const settled = 300
+	nc := connect(t, runServer(t, &server.Options{}).ClientURL())
+	s := open(t, nc, nil)
+	s.RetireAfter(0)
+	long := time.Now().Add(-time.Hour)
+	for i := range settled {
+		key := storetest.KeyOf(t, s, fmt.Sprint("settled", i))
+		at, err := s.Schedule(t.Context(), key, 0, nil, time.Hour, long)
+		require.NoError(t, err)
+		_, err = s.Update(t.Context(), key, at, nil, time.Hour)
+		require.NoError(t, err)
+	}
+	due := storetest.KeyOf(t, s, "due")
+	_, err := s.Schedule(t.Context(), due, 0, nil, time.Hour, long.Add(time.Minute))
+	require.NoError(t, err)
+	looks := func() (requests uint64) {
+		before := nc.Stats().OutMsgs
+		keys, err := s.Due(t.Context(), time.Now(), 10)
+		require.NoError(t, err)
+		require.Equal(t, []store.Key{due}, keys)
+		return nc.Stats().OutMsgs - before
+	}
+	require.Greater(t, looks(), uint64(settled))
+	s.RetireAfter(time.Hour) // what replaces them goes by itself
+	require.Eventually(t, func() bool { return looks() < 10 }, 30*time.Second, 100*time.Millisecond)
+}
+
 // A stream that was deleted, and made again by somebody else before this handle
 // noticed, is another epoch.
 func TestAStreamMadeAnewIsAnotherEpoch(t *testing.T) {

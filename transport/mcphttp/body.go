@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/jsontext"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
@@ -149,7 +150,7 @@ func (c contents) tooLarge(maxInitialize int64) error {
 	return nil
 }
 
-// readBody reads the body of a POST and puts it back for the next reader. If it
+// readBody reads a body and puts it back for the next reader. If it
 // returns false it has answered the request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, ok := h.bodies.read(w, r, h.receiving)
@@ -212,10 +213,12 @@ func (b *bodies) receive(w http.ResponseWriter, r *http.Request) (body []byte, e
 	return body, err
 }
 
-// read reads a body, as long as receiving is not over.
+// read reads a body that [unread.Bound] bounds, as long as receiving is not over.
 func (b *bodies) read(w http.ResponseWriter, r *http.Request, receiving context.Context) ([]byte, bool) {
+	if r.ContentLength == 0 { // its client is listened to already, and a deadline would seem to be its end
+		return nil, true
+	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(b.within)) // a body without deadlines has its own limits
 	cut := func() bool { return false }
 	if receiving.Err() == nil {
 		cut = context.AfterFunc(receiving, func() { _ = control.SetReadDeadline(time.Now()) })
@@ -380,6 +383,7 @@ const exposed = "Mcp-Session-Id, Mcp-Protocol-Version, Retry-After, WWW-Authenti
 // Cookies are not allowed across origins: a page sends its token in a header.
 func (h *Handler) WithCORS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer unread.Bound(w, r, h.limits.body)
 		if h.guard.Check(r) == nil && h.preflight(w, r) {
 			return
 		}

@@ -178,6 +178,6 @@ func (h *Handler) Ready() bool { return h.door.Ready() }
 //
 // wstransport.Handler has the same three methods. A server that has both lets the load
 // balancer ask one of them, and retires both.
-func (h *Handler) ServeReady(w http.ResponseWriter, _ *http.Request) {
-	h.door.ServeReady(w)
+func (h *Handler) ServeReady(w http.ResponseWriter, r *http.Request) {
+	h.door.ServeReady(w, r)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/origin"
@@ -220,5 +221,5 @@ type limits struct {
 
 var usual = limits{
 	initialize: 64 << 10, sessions: 10_000, sessionsOfOne: 1_000, callsOfOne: 100,
-	silence: 30 * time.Minute, body: time.Minute, write: 30 * time.Second, heartbeat: 15 * time.Second,
+	silence: 30 * time.Minute, body: unread.Within, write: 30 * time.Second, heartbeat: 15 * time.Second,
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
@@ -100,7 +101,7 @@ func newRouter(instances map[string]*url.URL, opts *RouterOptions, transport htt
 	case len(instances) == 0:
 		return nil, usage.New("mcphttp", "a router needs an instance")
 	}
-	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies, bodies: newBodies(mcp.DefaultMaxRequestBodyBytes, time.Minute)}
+	h := &Router{instances: map[string]*instance{}, ready: o.Ready, trusted: o.TrustedProxies, bodies: newBodies(mcp.DefaultMaxRequestBodyBytes, unread.Within)}
 	for name, to := range instances {
 		if err := statecodec.CheckInstance(name); err != nil {
 			return nil, usage.New("mcphttp", "%w", err)
@@ -144,18 +145,17 @@ type routedKey struct{}
 // routed is where a request goes.
 type routed struct {
 	*instance
-	body []byte // of a POST
+	body []byte // nil if it has none
 }
 
 // ServeHTTP implements [http.Handler].
 func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var to routed
-	if r.Method == http.MethodPost {
-		var ok bool
-		if to.body, ok = h.bodies.read(w, r, context.Background()); !ok {
-			return
-		}
+	unread.Bound(w, r, h.bodies.within)
+	body, ok := h.bodies.read(w, r, context.Background())
+	if !ok {
+		return
 	}
+	to := routed{body: body}
 	to.instance = h.choose(r.Header.Get(sessionHeader), to.body)
 	ctx, end := to.serve(context.WithValue(r.Context(), routedKey{}, to))
 	defer end()

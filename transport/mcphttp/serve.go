@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/sse/era"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/message"
@@ -24,6 +25,7 @@ const (
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	unread.Bound(w, r, h.limits.body)
 	if h.refused != nil {
 		w = &doorkeeper{ResponseWriter: w, tell: h.refused}
 	}
@@ -46,6 +48,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseDisagreement(w, r, name)
 		return
 	}
+	raw, ok := h.readBody(w, r)
+	if !ok {
+		return
+	}
 	modern := r.Header.Get(versionHeader) >= era.FirstModern
 	if r.Method != http.MethodPost {
 		if modern || h.stateful == nil {
@@ -53,10 +59,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		} else {
 			h.serveStream(w, r)
 		}
-		return
-	}
-	raw, ok := h.readBody(w, r)
-	if !ok {
 		return
 	}
 	if modern {

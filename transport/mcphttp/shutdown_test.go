@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/wire"
 	"github.com/mrtr-go/sdk/sse"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
@@ -223,22 +224,28 @@ func TestShutdownAnswersABatch(t *testing.T) {
 }
 
 // A call that the engine turns away because it shuts down is refused with the status by which
-// it is sent elsewhere. A call of a session cannot go elsewhere. Once a server retires it
-// serves on, and each connection ends with its response.
+// it is sent elsewhere. A call of a session cannot go elsewhere, and what another server has
+// said is nothing about this one. Once a server retires it serves on, and each connection ends
+// with its response.
 func TestAServerThatRetires(t *testing.T) {
 	for kind, c := range kinds {
+		refusal := callerror.ShuttingDown()
 		h := newHandler(t, rawServer(func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return nil, &jsonrpc.Error{Code: -31001, Message: "no", Data: []byte(`{"reason":"shutting_down","retryable":true}`)}
+			return nil, fmt.Errorf("turned away: %w", refusal)
 		}), c.opts, mcphttp.Limits{})
 		session, want := "", []string{"503", "5", "shutting_down"}
 		if c.session {
 			session, want = open(t, h, ""), []string{"200", "", ""}
 		}
-		for i := range 3 {
+		for i := range 4 {
+			if i == 3 {
+				upstream := *refusal
+				refusal, want = &upstream, []string{"200", "", ""}
+			}
 			res := serve(h, c.post.in(session))
 			require.Contains(t, res.body, `"code":-31001`)
 			require.Equal(t, want, []string{fmt.Sprint(res.status), res.header.Get("Retry-After"), res.header.Get("Mrtr-Refused")}, kind)
-			require.Equal(t, i == 2, res.header.Get("Connection") == "close", kind)
+			require.Equal(t, i >= 2, res.header.Get("Connection") == "close", kind)
 			if i == 1 {
 				h.Retire()
 			}

@@ -58,7 +58,7 @@ type conn struct {
 	requested atomic.Bool
 
 	opened *inflight.Counter // bytes of the initialize messages of all connections; nil on the client's side
-	kept   int               // those of this connection
+	kept   int               // those of the longest one of this connection
 
 	endOnce  sync.Once
 	ended    chan struct{} // closed when the connection is no longer used
@@ -197,11 +197,11 @@ func (c *conn) admit(req *jsonrpc.Request) *jsonrpc.Error {
 	switch {
 	case req.Method == "initialize" && size > maxInitialize, req.Method == "notifications/initialized" && size > maxInitialized:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "too long a message to open a session"}
-	case req.Method == "initialize":
-		if err := c.opened.Enter(c.link.Who, size); err != nil {
+	case req.Method == "initialize" && size > c.kept: // go-sdk keeps one of them
+		if err := c.opened.Enter(c.link.Who, size-c.kept); err != nil {
 			return inflight.Busy(err)
 		}
-		c.kept += size // a second one may come before the first is known to be replaced
+		c.kept = size
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/rendezvous"
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/internal/usage"
 	"github.com/mrtr-go/sdk/transport/internal/inflight"
 	"github.com/mrtr-go/sdk/transport/internal/origin"
@@ -62,9 +63,9 @@ import (
 
 // A Handler is an [http.Handler] that serves MCP on each WebSocket connection.
 //
-// Every request of a session carries, in its Extra, the header of the handshake and the
-// [auth.TokenInfo] that [auth.RequireBearerToken] put into its context. When that token
-// expires, the connection is closed with 1008.
+// Every request of a session carries, in its Extra, the header of the handshake, without a key
+// or a trace, and the [auth.TokenInfo] that [auth.RequireBearerToken] put into its context. When
+// that token expires, the connection is closed with 1008.
 //
 // ServeHTTP returns when the session has ended. The contexts of its calls hold the values
 // of the request that opened it. When that request's context ends, for instance because its
@@ -108,6 +109,7 @@ func NewHandler(getServer func(*http.Request) *mcp.Server, opts *HandlerOptions)
 // ServeHTTP implements [http.Handler]. It answers 403 to a foreign origin or host, 426 or
 // 400 to a request that is no fit handshake, and 503 after [Handler.Shutdown].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	unread.Bound(w, r, unread.Within)
 	if !h.door.Enter() {
 		inflight.Refuse(w.Header())
 		h.refuse(w, r, "shutdown", http.StatusServiceUnavailable, "the server is shutting down")
@@ -147,11 +149,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := newConn(ws, h.options.MaxMessageBytes)
 	c.extra = &mcp.RequestExtra{TokenInfo: auth.TokenInfoFromContext(r.Context()), Header: r.Header.Clone()}
+	for _, name := range ofOneRequest {
+		c.extra.Header.Del(name)
+	}
 	c.refused, c.opened = h.options.Refused, h.opened
 	c.link.FromClient, c.link.Admit = true, c.admit
 	c.link.Most, c.link.Load, c.link.Who = maxCalls, h.load, who
 	h.serve(r.Context(), server, c, h.options.Logger.With("remote", r.RemoteAddr))
 }
+
+// ofOneRequest are headers that every call of a connection would take for its own. A call says
+// these things in _meta.
+var ofOneRequest = []string{"Idempotency-Key", "Traceparent", "Tracestate", "Baggage"}
 
 // admits reports whether r may be upgraded, and has refused it otherwise.
 func (h *Handler) admits(w http.ResponseWriter, r *http.Request) bool {
@@ -244,7 +253,7 @@ func (h *Handler) Ready() bool { return h.door.Ready() }
 // ServeReady answers a load balancer that asks for [Handler.Ready]: 200 with "ready", or
 // 503 with "not ready". Mount it on a path of its own: it checks no host and no origin.
 // mcphttp.Handler has the same three methods.
-func (h *Handler) ServeReady(w http.ResponseWriter, _ *http.Request) { h.door.ServeReady(w) }
+func (h *Handler) ServeReady(w http.ResponseWriter, r *http.Request) { h.door.ServeReady(w, r) }
 
 // Subprotocol is what both ends must offer and accept in the WebSocket
 // handshake.

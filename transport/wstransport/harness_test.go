@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -61,6 +62,10 @@ func newSite(t *testing.T, o HandlerOptions) *site {
 		return "over"
 	})
 	tool("echo", func(ctx context.Context, req *mcp.CallToolRequest) string {
+		if req.Extra != nil { // it came over a socket
+			require.Empty(t, req.Extra.Header.Values("Idempotency-Key"), "the key of a handshake is that of no call")
+			require.Empty(t, req.Extra.Header.Values("Traceparent"))
+		}
 		if user := auth.TokenInfoFromContext(ctx); user != nil { // each request has its own, and its caller's
 			require.Equal(t, "Bearer "+user.UserID, req.Extra.Header.Get("Authorization"))
 			require.Equal(t, user.UserID, req.Extra.TokenInfo.UserID)
@@ -111,7 +116,8 @@ func (s *site) serve(near net.Conn) {
 		}, nil)(front)
 	}
 	front.ServeHTTP(w, r.WithContext(context.WithValue(s.base, http.LocalAddrContextKey, local)))
-	if !w.taken {
+	if !w.taken { // as net/http, which reads what is left of the body first
+		_, _ = io.Copy(io.Discard, r.Body)
 		_ = w.Result().Write(near)
 		_ = near.Close()
 	}
@@ -129,6 +135,8 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.taken = true
 	return w.conn, bufio.NewReadWriter(w.in, bufio.NewWriter(w.conn)), nil
 }
+
+func (w *response) SetReadDeadline(at time.Time) error { return w.conn.SetReadDeadline(at) }
 
 // pipe returns the client's end of a new connection.
 func (s *site) pipe(context.Context, string, string) (net.Conn, error) {
@@ -157,7 +165,7 @@ type rpc struct {
 
 // connect makes a connection from which nobody reads yet; nil and a status if it is refused.
 func (s *site) connect(user string) (*peer, int) {
-	header := http.Header{}
+	header := http.Header{"Idempotency-Key": {"once"}, "Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}}
 	if user != "" {
 		header.Set("Authorization", "Bearer "+user)
 	}

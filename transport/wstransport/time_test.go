@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"sync"
@@ -274,8 +275,11 @@ func TestInitializeIsBounded(t *testing.T) {
 		s := newSite(t, HandlerOptions{MaxConnections: 10})
 		for _, refused := range []bool{false, true} { // it is over 3/4 of what all may have
 			p := s.dial("")
-			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":%q,"version":"1"},"capabilities":{}}}`, strings.Repeat("x", maxInitialize-200)))
+			opens := `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":%q,"version":"1"},"capabilities":{}}}`
+			p.send(fmt.Sprintf(opens, 1, strings.Repeat("x", maxInitialize-200)))
 			require.Equal(t, refused, p.next().Error != nil)
+			p.send(fmt.Sprintf(opens, 2, strings.Repeat("x", maxInitialize-200))) // it takes no more room
+			require.Equal(t, refused, p.next().Error.Code == -31000)
 		}
 	})
 	for method, most := range map[string]int{"initialize": maxInitialize, "notifications/initialized": maxInitialized} {
@@ -302,6 +306,7 @@ func TestWhoIsAdmitted(t *testing.T) {
 		{"no subprotocol", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Sec-Websocket-Protocol") }, 400, "handshake"},
 		{"another subprotocol", HandlerOptions{}, func(r *http.Request) { r.Header.Set("Sec-Websocket-Protocol", "chat, mcp2") }, 400, "handshake"},
 		{"a plain GET", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Upgrade") }, 426, "handshake"},
+		{"a body that does not come", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Upgrade"); r.Header.Set("Content-Length", "10") }, 426, "handshake"},
 		{"no key", HandlerOptions{}, func(r *http.Request) { r.Header.Del("Sec-Websocket-Key") }, 400, "handshake"},
 		{"no server", HandlerOptions{}, func(r *http.Request) { r.URL.Path = "/none" }, 400, "handshake"},
 	} {
@@ -332,7 +337,9 @@ func handshake(t *testing.T, far net.Conn, change func(*http.Request)) *http.Res
 	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
 		"Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Sec-Websocket-Protocol": {"chat, mcp"}}
 	change(r)
-	require.NoError(t, r.Write(far))
+	head, err := httputil.DumpRequest(r, false)
+	require.NoError(t, err)
+	_, _ = far.Write(head)
 	resp, err := http.ReadResponse(bufio.NewReader(far), r)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())

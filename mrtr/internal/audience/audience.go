@@ -3,6 +3,7 @@ package audience
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/mrtr-go/sdk/statecodec"
 )
@@ -19,6 +20,7 @@ func Of(server, own string) string {
 type Sealer struct {
 	Codec  *statecodec.Codec
 	Server string
+	Keeps  bool // what it seals is kept where no client can put it, and opens for good
 }
 
 // Seal implements [keep.Sealer].
@@ -30,5 +32,9 @@ func (s *Sealer) Seal(b statecodec.Binding, payload []byte) (string, error) {
 // Open implements [keep.Sealer].
 func (s *Sealer) Open(b statecodec.Binding, token string) ([]byte, error) {
 	b.Audience = Of(s.Server, b.Audience)
-	return s.Codec.Open(b, token)
+	at := time.Now()
+	if s.Keeps {
+		at, _ = statecodec.Issued(token)
+	}
+	return s.Codec.AppendOpen([]byte{}, b, token, at)
 }

@@ -141,7 +141,8 @@ func (h *Held) atLeast(until time.Time) time.Time {
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
 // already. A result that does not fit into the store is recorded as not kept. One that somebody has to
-// look after is [ErrNotTaken]: the turn goes on, and is to be let go of.
+// look after is [ErrNotTaken] then, and also where the store does not confirm it: the turn goes on, and
+// is to be let go of.
 func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
@@ -158,11 +159,12 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	h.record.status, h.record.effects, h.record.asked = done, nil, nil
 	h.record.due, h.record.lives, h.record.result = h.due, h.lives, result
 	err := h.write(ctx)
-	if errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrFull) {
-		if looked {
-			h.record, h.ended = before, false
-			return fmt.Errorf("%w: %w", ErrNotTaken, err)
-		}
+	fits := !errors.Is(err, store.ErrTooLarge) && !errors.Is(err, store.ErrFull)
+	switch {
+	case looked && (!fits || !isSettled(err)):
+		h.record, h.ended = before, false
+		return fmt.Errorf("%w: %w", ErrNotTaken, err)
+	case !fits:
 		h.record.result = nil
 		err = h.write(ctx)
 	}
@@ -170,6 +172,13 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		h.persist()
 	}
 	return err
+}
+
+// Ran tells that a run of the turn has begun in this claim, and ended by itself.
+func (h *Held) Ran() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.record.cut = false
 }
 
 // LetGo gives the turn, with the effects it has had, to whoever comes next. It does so
@@ -238,7 +247,7 @@ func (h *Held) replace(ctx context.Context, r *record, at store.Revision) (again
 	own := h.record
 	h.at, h.found = at, nil
 	if r.status != done { // else that was another call
-		h.record.cutOff, h.found = r.cutOff, r.effects
+		h.record.cutOff, h.record.cut, h.found = r.cutOff, r.cut, r.effects
 		if !r.since.IsZero() {
 			h.record.since = r.since
 		}

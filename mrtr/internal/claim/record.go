@@ -37,6 +37,7 @@ type record struct {
 	lease       time.Duration
 	notes       bool // the holder notes its effects, so that another can go on
 	cutOff      int  // the runs before this one that ended without a word
+	cut         bool // the last run did, and none has begun since
 	effects     json.RawMessage
 	result      json.RawMessage // of a turn that is done; empty where it was not kept
 	branch      string          // of the call that claimed it
@@ -58,6 +59,7 @@ func (r *record) appendTo(b []byte) []byte {
 	}
 	w.Flag("notes", r.notes)
 	w.Number("cut", r.cutOff)
+	w.Flag("dead", r.cut)
 	w.Raw("effects", r.effects)
 	w.Raw("result", r.result)
 	w.Text("branch", r.branch)
@@ -81,7 +83,7 @@ func readRecord(b []byte) (r record, _ error) {
 		r.since = time.UnixMilli(int64(since))
 	}
 	r.notes = in.Flag("notes")
-	r.cutOff = in.Number("cut")
+	r.cutOff, r.cut = in.Number("cut"), in.Flag("dead")
 	r.effects = in.Raw("effects")
 	r.result = in.Raw("result")
 	r.branch, r.call = in.Text("branch"), in.Text("call")
@@ -104,13 +106,21 @@ func (r *record) lookedAfter() json.RawMessage {
 }
 
 // freed is the record of a turn that its holder lets go of. One that has done
-// nothing binds nobody to its answers.
+// nothing, and was not cut off, binds nobody to its answers.
 func (r record) freed() record {
 	r.status, r.result = free, nil
-	if len(r.effects) == 0 {
+	if len(r.effects) == 0 && !r.cut {
 		r.fingerprint, r.since = "", time.Time{}
 	}
 	return r
+}
+
+// died notes that the holder of a running turn ended without a word.
+func (r *record) died() {
+	if r.status == running {
+		r.cutOff++
+		r.cut = true
+	}
 }
 
 // isErased reports whether nothing is left of a turn but that it ran.

@@ -142,7 +142,7 @@ type Answer struct {
 	Left json.RawMessage
 	// Since is that of the request which claimed the turn first.
 	Since time.Time
-	// TookOver tells that the turn held was cut off before.
+	// TookOver tells that the turn held was cut off before, and that no run has begun since.
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
 	Result json.RawMessage
@@ -335,7 +335,7 @@ func (t *Table) meet(ctx context.Context, h *Held, found *store.ExistsError, dea
 			case h.fenced:
 				return answer, false, ErrInFlight
 			}
-			r.cutOff++
+			r.died()
 			return t.takeOver(ctx, h, &r, at)
 		}
 		if h.turn.Late || !time.Now().Before(deadline) {
@@ -355,7 +355,7 @@ func (t *Table) takeOver(ctx context.Context, h *Held, r *record, at store.Revis
 	h.start()
 	a := Answer{Held: h, Since: h.record.since, Call: h.record.call}
 	if r.status != done {
-		a.Left, a.TookOver = r.effects, r.status == running
+		a.Left, a.TookOver = r.effects, r.cut
 	}
 	return a, false, nil
 }

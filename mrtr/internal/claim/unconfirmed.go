@@ -163,6 +163,8 @@ func (h *Held) disowned(ctx context.Context, d *disowner) bool {
 		holder := h.record.holder
 		if h.record, h.at = r, at; own {
 			h.has(claims[i].found)
+		} else {
+			h.record.died()
 		}
 		h.record = h.record.freed()
 		h.record.holder = holder

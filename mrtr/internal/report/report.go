@@ -1,12 +1,18 @@
 // Package report tells a client how its call ended: in one sentence which effects stand, and in errors
-// that carry the sentence, or hide a fault behind it.
+// that carry the sentence, hide a fault behind it, or have the code of a JSON-RPC error.
 package report
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/sse"
 )
 
 // The effects that an error can report, as the worst of all.
@@ -169,3 +175,30 @@ func (e *Refusal) ToolErrorExpected() bool { return e.Expected }
 
 // ToolErrorCause is for the log.
 func (e *Refusal) ToolErrorCause() string { return e.Cause.Error() }
+
+// AsProtocol gives an error the code that go-sdk sends for prompts and resources. A code
+// that the handler chose stays.
+func AsProtocol(ctx context.Context, err error) error {
+	var expected interface{ ToolErrorExpected() bool }
+	switch {
+	case choseCode(err):
+		return err
+	case errors.As(err, &expected) && expected.ToolErrorExpected():
+		return callerror.Stopped(err, TypeOf(err))
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return callerror.Stopped(err, "interrupted")
+	}
+	return callerror.Fault(err, TypeOf(err))
+}
+
+// choseCode reports whether the handler itself wrapped a JSON-RPC error. One inside an
+// [sse.Error] is the answer of a client that was asked something, and its code means nothing to
+// this call.
+func choseCode(err error) bool {
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) {
+		return false
+	}
+	var failed *sse.Error
+	return !errors.As(err, &failed) || !errors.Is(failed, wire)
+}

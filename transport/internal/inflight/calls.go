@@ -16,15 +16,12 @@ import (
 
 // The reasons why a call is not taken.
 var (
-	errClosing = callerror.NotBegun("This server is shutting down and has not begun this request: send it again as it is.", "shutting_down")
 	errTooMany = &jsonrpc.Error{Code: CodeBusy, Message: "too many calls in flight on one connection"}
 	errIDInUse = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call with this id is in flight"}
 )
 
-// TurnsAway reports whether an error, of a transport or the engine, is [NotBegun]'s.
-func TurnsAway(err *jsonrpc.Error) bool {
-	return err.Code == errClosing.Code && bytes.Equal(err.Data, errClosing.Data)
-}
+// TurnsAway reports whether an error is this process's own refusal, of a transport or the engine.
+func TurnsAway(err *jsonrpc.Error) bool { return err == callerror.ShuttingDown() }
 
 // ErrCutOff answers a call that a shutdown cut off.
 var ErrCutOff = callerror.Unknown("the server is shutting down, and this call was cut off: what it did until then is not known", "shutting_down")
@@ -104,7 +101,7 @@ func (c *Calls) Begin(req *jsonrpc.Request) (again bool, answer *jsonrpc.Respons
 func (c *Calls) enter(req *jsonrpc.Request) *jsonrpc.Error {
 	switch {
 	case c.idle != nil:
-		return errClosing
+		return callerror.ShuttingDown()
 	case c.Most > 0 && len(c.owed) >= c.Most:
 		return errTooMany
 	}
@@ -278,7 +275,7 @@ func CutOff(id jsonrpc.ID, subscription bool) *jsonrpc.Response {
 }
 
 // NotBegun answers a call that a shutdown ends before any code of its handler ran.
-func NotBegun(id jsonrpc.ID) *jsonrpc.Response { return Refused(id, errClosing) }
+func NotBegun(id jsonrpc.ID) *jsonrpc.Response { return Refused(id, callerror.ShuttingDown()) }
 
 // refusal and repeat mark an answer of the transport's own.
 type (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/mrtr-go/sdk/internal/unread"
 	"github.com/mrtr-go/sdk/transport/internal/message"
 )
 
@@ -160,7 +161,8 @@ func (d *Door) Ready() bool { return !d.retired.Load() && !d.Closed() }
 
 // ServeReady answers a load balancer: 200 with "ready", or 503 with "not ready". The
 // answer must not be cached, since it changes when the server is about to stop.
-func (d *Door) ServeReady(w http.ResponseWriter) {
+func (d *Door) ServeReady(w http.ResponseWriter, r *http.Request) {
+	unread.Bound(w, r, unread.Within)
 	w.Header().Set("Cache-Control", "no-store")
 	if !d.Ready() {
 		w.Header().Set("Connection", "close")
