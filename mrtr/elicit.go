@@ -35,9 +35,9 @@ func Choices(values ...string) []Choice {
 
 // Elicit asks a form question. T is the shape of the answer: a string, bool, integer or number; a
 // string type with a method Choices() []Choice; or a struct of these, of lists of choices, and of
-// time.Time, an instant: a day is a string of format "date". Fields are named by json tags,
-// described by jsonschema tags, and optional as pointers or with omitempty. Other tags are keywords: title, minLength, maxLength, format,
-// minimum, maximum, minItems, maxItems, default.
+// time.Time, an instant: a day is a string with format:"date". Fields are named by json tags,
+// described by jsonschema tags, and optional as pointers or with omitempty. Other tags are
+// keywords: title, minLength, maxLength, format, minimum, maximum, minItems, maxItems, default.
 //
 //	type Order struct {
 //		Email string `json:"email" format:"email" jsonschema:"where the receipt goes"`

@@ -114,7 +114,7 @@ func TestTagsThatCannotWork(t *testing.T) {
 		}{}, "allows what its type cannot hold"},
 		"a format of a time": {struct {
 			T time.Time `format:"date"`
-		}{}, "has a format already"},
+		}{}, `a day is a string with the tag format:"date"`},
 		"another spelling": {struct {
 			S string `minlength:"1"`
 		}{}, "it is spelled minLength"},

@@ -69,7 +69,7 @@ type Options struct {
 	failed []error        // of the drain
 }
 
-// An Endpoint is a handler that can be stopped without losing a call, as those of mcphttp
+// An Endpoint is a handler that can be stopped without cutting off a round, as those of mcphttp
 // and wstransport can.
 type Endpoint interface {
 	http.Handler

@@ -69,9 +69,9 @@ func (p printer) charged(n int) string {
 	return p.bad(fmt.Sprint(n))
 }
 
-const whyItForgets = `A tool that asks its user cannot wait for the answer: since revision 2026-07-28
-of the Model Context Protocol a server cannot call its client back. It returns
-the question and forgets the call; the client asks, and calls again.
+const whyItForgets = `mrtr is a Go library for tools that ask their user something. Since revision
+2026-07-28 of the Model Context Protocol a server cannot call its client back:
+it returns the question and forgets the call; the client asks, and calls again.
 
 `
 
@@ -88,7 +88,8 @@ const lostResponse = `
 `
 
 const whereToGo = `
-Next, each after go run ./cmd/weather-demo:
+For a server of your own, copy examples/server. Next, each after
+go run ./cmd/weather-demo:
 
   page          in your browser: answer, kill a server, attack the call
   -ask          here: answer the questions yourself

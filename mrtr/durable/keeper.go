@@ -101,8 +101,9 @@ type Keeper struct {
 	stop      context.CancelFunc
 }
 
-// In keeps rounds in a store, for [mrtr.Options]. What is wrong with the options is an error of
-// [mrtr.New].
+// In keeps rounds in a store, for [mrtr.Options]. A store of one process, such as [store.Memory],
+// goes with states that have no State.Keys, and any other store needs them. [mrtr.New] returns an
+// error for that, and for wrong options.
 func In(s store.Store, opts *Options) keep.Durability {
 	var o Options
 	if opts != nil {

@@ -40,25 +40,23 @@ func ExampleAsk_skipped() {
 	// chairs for ["guest 1" "guest 2" "guest 3"]
 }
 
-// Each step runs once, and hands its value, with its type, to those after it.
+// Each step runs once, and hands its value, with its type, to those after it. The price is only
+// looked up, so the question does that itself.
 func ExampleList() {
+	prices := map[string]int{"chairs": 40}
 	var b steps.List[shop.Order, shop.Receipt]
-	price := steps.Do(&b, "price", func(_ context.Context, at *steps.At[shop.Order], idem string) (int, error) {
-		fmt.Println("looking up", at.In.Item)
-		return 40, nil
-	})
 	count := steps.Ask(&b, "count", func(context.Context, *steps.At[shop.Order]) (mrtr.Question[int], error) {
 		return shop.HowMany, nil
 	})
-	total := steps.Do(&b, "total", func(_ context.Context, at *steps.At[shop.Order], idem string) (int, error) {
-		fmt.Println("adding up")
-		return price.Of(at) * count.Of(at), nil
+	hold := steps.Do(&b, "hold", func(_ context.Context, at *steps.At[shop.Order], idem string) (string, error) {
+		fmt.Println("holding", count.Of(at), at.In.Item)
+		return "hold-1", nil
 	})
 	express := steps.Ask(&b, "express", func(_ context.Context, at *steps.At[shop.Order]) (mrtr.Question[bool], error) {
-		return mrtr.Confirm("express", fmt.Sprintf("It is %d. Send it by express?", total.Of(at))), nil
+		return mrtr.Confirm("express", fmt.Sprintf("It is %d. Send it by express?", prices[at.In.Item]*count.Of(at))), nil
 	})
 	b.End(func(_ context.Context, at *steps.At[shop.Order]) (shop.Receipt, error) {
-		return shop.Receipt{Summary: fmt.Sprintf("%d %s for %d, express: %t", count.Of(at), at.In.Item, total.Of(at), express.Of(at))}, nil
+		return shop.Receipt{Summary: fmt.Sprintf("%d %s, %s, express: %t", count.Of(at), at.In.Item, hold.Of(at), express.Of(at))}, nil
 	})
 	style, err := b.Build()
 	if err != nil {
@@ -66,11 +64,10 @@ func ExampleList() {
 	}
 	shop.Sell(style)
 	// Output:
-	// looking up chairs
 	// user is asked: How many?
-	// adding up
+	// holding 3 chairs
 	// user is asked: It is 120. Send it by express?
-	// 3 chairs for 120, express: true
+	// 3 chairs, hold-1, express: true
 }
 
 // A step that is passed over has no value. Later steps can tell.
@@ -79,19 +76,19 @@ func ExampleStep_Skipped() {
 	count := steps.Ask(&b, "count", func(context.Context, *steps.At[shop.Order]) (mrtr.Question[int], error) {
 		return shop.HowMany, nil
 	})
-	discount := steps.Do(&b, "discount", func(_ context.Context, at *steps.At[shop.Order], _ string) (int, error) {
+	voucher := steps.Do(&b, "voucher", func(_ context.Context, at *steps.At[shop.Order], _ string) (int, error) {
 		if count.Of(at) < 10 {
 			return 0, mrtr.ErrSkip
 		}
-		return 5, nil
+		return 5, nil // redeemed
 	})
 	b.End(func(_ context.Context, at *steps.At[shop.Order]) (shop.Receipt, error) {
-		return shop.Receipt{Summary: fmt.Sprintf("%d %s, discount skipped: %t", count.Of(at), at.In.Item, discount.Skipped(at))}, nil
+		return shop.Receipt{Summary: fmt.Sprintf("%d %s, voucher skipped: %t", count.Of(at), at.In.Item, voucher.Skipped(at))}, nil
 	})
 	shop.Sell(b.MustBuild())
 	// Output:
 	// user is asked: How many?
-	// 3 chairs, discount skipped: true
+	// 3 chairs, voucher skipped: true
 }
 
 // A payment whose answer was lost is asked about before anybody is told that its

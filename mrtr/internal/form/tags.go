@@ -74,7 +74,7 @@ func applyTags(schema json.RawMessage, tag reflect.StructTag) (json.RawMessage, 
 		case !strings.Contains(k.types, typ), chosen && limits:
 			return nil, fmt.Errorf("its tag %s does not go with its type", k.keyword)
 		case k.keyword == "format" && property.get("format") != nil:
-			return nil, fmt.Errorf("its type has a format already")
+			return nil, fmt.Errorf("its type has a format already: a time.Time is an instant (date-time), and a day is a string with the tag format:\"date\"")
 		}
 		value, ok := k.value(text, typ)
 		if !ok {
