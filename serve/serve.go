@@ -31,11 +31,9 @@ import (
 )
 
 // HTTP serves a server at an address such as "127.0.0.1:8080", until ctx ends or the process
-// gets SIGINT or SIGTERM. Then it ends the rounds that run, and returns nil if all of them came to
-// their end. A call that waits for its user goes on at another instance, or after a restart, if
-// the runtime has State.Keys; with a key of this process it is lost, and nothing here counts it.
-// One that a handler holds is given the time of Stop first. A second signal ends the process at
-// once.
+// gets SIGINT or SIGTERM. Then what runs and what is held has the time of Stop, and it returns nil if
+// all ended. A second signal ends the process at once. Without State.Keys, all other calls that
+// wait for their users are lost, and not counted.
 //
 //	/mcp    clients of both eras
 //	/ready  200, and 503 from the moment that the server is about to stop
