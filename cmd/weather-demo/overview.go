@@ -88,8 +88,7 @@ const lostResponse = `
 `
 
 const whereToGo = `
-For a server of your own, copy examples/server. Next, each after
-go run ./cmd/weather-demo:
+To write one, copy examples/server. Next, each after go run ./cmd/weather-demo:
 
   page          in your browser: answer, kill a server, attack the call
   -ask          here: answer the questions yourself

@@ -101,9 +101,8 @@ type Keeper struct {
 	stop      context.CancelFunc
 }
 
-// In keeps rounds in a store, for [mrtr.Options]. A store of one process, such as [store.Memory],
-// goes with states that have no State.Keys, and any other store needs them. [mrtr.New] returns an
-// error for that, and for wrong options.
+// In keeps rounds in a store, for [mrtr.Options]. [store.Memory] goes without State.Keys, and a
+// store that processes share needs them. What is wrong here is an error of [mrtr.New].
 func In(s store.Store, opts *Options) keep.Durability {
 	var o Options
 	if opts != nil {

@@ -93,9 +93,8 @@ type Effect[In, T any] func(ctx context.Context, at *At[In], idem string) (T, er
 // Do adds a step that does something, once: its value is remembered, and later steps read it as
 // it is after a round trip through JSON. [mrtr.ErrSkip] passes the step over. The
 // options are those of [mrtr.Once].
-//
-// If the call fails, the error names the step among the effects that stand. So a lookup is no
-// Do: make it in the function that needs its value.
+// A failed call names it among the effects that stand, so a lookup is none: its place is the
+// function that needs the value.
 func Do[In, Out, T any](b *List[In, Out], key string, f Effect[In, T], opts ...*mrtr.EffectOptions[T]) Step[T] {
 	s := &step[In]{key: key, typ: reflect.TypeFor[T](), load: loadDo[T](key)}
 	s.free = len(opts) == 1 && opts[0] != nil && opts[0].AnyAnswers
@@ -169,8 +168,7 @@ func (at *At[In]) at(i int, key string) value {
 }
 
 // OnStop undoes what a doing step did when the call ends without completing, as
-// [mrtr.Style.OnStop] does for an effect. Where u.InDoubt is set, the step may or may not have
-// happened, and u.Value is zero.
+// [mrtr.Style.OnStop] does for an effect. With u.InDoubt it may never have happened.
 func OnStop[In, Out, T any](b *List[In, Out], s Step[T], undo mrtr.UndoFunc[T]) {
 	b.undos = append(b.undos, mrtr.UndoOf(s.key, undo))
 }
@@ -184,8 +182,7 @@ func (b *List[In, Out]) Detach() {
 	b.detach[len(b.steps)] = true
 }
 
-// End adds the one function that makes the result. It returns [mrtr.Stop] where the call ends as
-// not done, such as after a no.
+// End adds the one function that makes the result, or returns [mrtr.Stop] if nothing is done.
 func (b *List[In, Out]) End(f func(ctx context.Context, at *At[In]) (Out, error)) {
 	b.end = f
 	b.ends++
