@@ -139,7 +139,7 @@ func TestNoCallIsLostSilentlyInAShutdown(t *testing.T) {
 	go func() { stopped <- shutdown(ctx, rt, front, web) }()
 	require.Eventually(t, func() bool { return rt.Stats().Draining }, 30*time.Second, time.Millisecond)
 	w := httptest.NewRecorder()
-	front.ServeReady(w, nil)
+	front.ServeReady(w, httptest.NewRequest(http.MethodGet, "/ready", nil))
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	refusedBefore := told.Load()
 	require.Eventually(t, func() bool { return told.Load() > refusedBefore }, 30*time.Second, time.Millisecond, "new coroutines are told")
