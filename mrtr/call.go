@@ -45,7 +45,7 @@ func (c *Call) Session() (s *mcp.ServerSession) {
 	return s
 }
 
-// Request is this round's, as go-sdk gave it.
+// Request is this round's.
 func (c *Call) Request() (req mcp.Request) {
 	c.pass.locked(func(l *ledger) { req = l.ex.request })
 	return req

@@ -154,7 +154,7 @@ func checkQuestion(key, message string) error {
 const maxQuoted = 200
 
 // Quote puts foreign text into a message, so that it can't pose as the question: one line
-// in double quotes, of at most 200 characters, all of them visible.
+// in double quotes, of at most 200 visible characters.
 //
 //	mrtr.Confirm("delete", "Delete "+mrtr.Quote(in.Name)+"?")
 func Quote(text string) string { return plaintext.Quote(text, maxQuoted) }

@@ -153,7 +153,7 @@ func (p *Pass) Answers() (all []Given) {
 	return all
 }
 
-// Answered reports whether q has its answer. It counts as asking q, as [Pass.Asks] does.
+// Answered reports whether q has its answer. It counts as asking q.
 func (p *Pass) Answered(q AnyQuestion) (ok bool) {
 	s := q.asking()
 	if s == nil {
@@ -172,8 +172,8 @@ func AnswerAs[T any](p *Pass, key string) (v T, ok bool) {
 	return readAnswer[T](p, value, key)
 }
 
-// Forget takes back an answer, unless an effect stands on it. The attempts that failed after it are
-// forgotten too: with another answer they are made anew.
+// Forget takes back an answer, unless an effect stands on it. Attempts that failed after it are
+// forgotten too.
 func (p *Pass) Forget(key string) (ok bool) {
 	p.locked(func(l *ledger) {
 		if ok = !l.st.done.standsOn(key); ok {
@@ -342,8 +342,7 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	return none, false
 }
 
-// Asks notes that the pass asks q, or says why it must not: a key stands for one question in each
-// run, and no effect is running.
+// Asks notes that the pass asks q: a key stands for one question in each run, and no effect runs.
 func (p *Pass) Asks(q AnyQuestion) (err error) {
 	if s := q.asking(); s != nil {
 		p.locked(func(l *ledger) { err = p.opens(l, s) })
@@ -351,7 +350,7 @@ func (p *Pass) Asks(q AnyQuestion) (err error) {
 	return err
 }
 
-// Ended is how a handler on a separate goroutine ended: with its error, a panic, or Goexit.
+// Ended is how a handler on a separate goroutine ended.
 func (p *Pass) Ended(returned bool, panicked any, err error) error {
 	return ended(returned, panicked, err)
 }

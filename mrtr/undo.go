@@ -24,8 +24,7 @@ type Undo[T any] struct {
 	Value   T      // what the effect returned; the zero value if InDoubt
 	InDoubt bool   // the effect may or may not have happened
 	Why     error  // what ended the call
-	// Unknown are the keys of other effects of the call that may or may not have happened. One of
-	// them may stand on this effect.
+	// Unknown are the keys of other effects in doubt, which may stand on this one.
 	Unknown []string
 }
 
@@ -223,9 +222,8 @@ func (l *ledger) doubtUndoings(left history) {
 	})
 }
 
-// Abandon undoes the effects of a call that only this held handler could have resumed. What it
-// returns, nil if there was nothing to undo, tells the pass of a later request how that ended: so
-// that it undoes nothing a second time.
+// Abandon undoes the effects of a call that only this held handler could have resumed. Call tells,
+// unless it is nil, with the pass of a later request, which then undoes nothing.
 func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
 	l := p.at.Load()
 	if l.st.isKept() {
@@ -240,7 +238,7 @@ func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
 	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
 }
 
-// AbandonedElsewhere leaves the effects of the call to a handler whose Abandon is still under way.
+// AbandonedElsewhere leaves the effects to an Abandon that is still under way.
 func (p *Pass) AbandonedElsewhere() {
 	p.locked(func(l *ledger) {
 		for _, u := range l.undos() {
