@@ -227,7 +227,7 @@ func deployed(t *testing.T, one, two kit.Style, answer map[string]any) kit.Reply
 }
 
 // valued is a handler that has an effect with value v, asks, and prints the value. Its steps
-// have the effect as a step. An undo gives back what the value names, whatever that is.
+// have the effect as a step. Its undo gives back the thing that the value names.
 func valued[T any](v T) map[string]kit.Style {
 	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
 		got := kit.Once(s, "hold", func(context.Context, string) (T, error) { return v, nil })

@@ -301,7 +301,8 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 	}
 }
 
-// The first request again, with its key, gets what the user's answers made: it is not cached either.
+// The first request again, with its key, gets the result that the user's answers made. It is not
+// cached either.
 func TestTheResultOfARepeatIsNotCached(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 	server := kit.NewServer()

@@ -18,7 +18,7 @@ var consentRules = []Rule{
 	{"consent/silent", "Nothing happens without an answer, and the questions end.", Promise, agreedTo, askFirst, nil, nobodyAnswers},
 }
 
-// lastRules are tried when all else is over: they tell of what was seen beside the other rules too.
+// lastRules are tried at the end: they judge the traces of the other rules too.
 var lastRules = []Rule{
 	{"consent/words", "The question shows the amount and currency of the effect.", Promise, agreedTo,
 		"Make the words of the question and the effect of the same values, and keep them in the state.", []*ability{counts}, wordsHold},

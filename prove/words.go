@@ -22,7 +22,8 @@ var (
 		"GBP": "GBP", "JPY": "JPY", "CHF": "CHF", "CAD": "CAD", "AUD": "AUD", "SEK": "SEK", "NOK": "NOK", "DKK": "DKK", "PLN": "PLN", "CZK": "CZK", "INR": "INR",
 		"CNY": "CNY", "BRL": "BRL", "MXN": "MXN", "KRW": "KRW", "TRY": "TRY", "HUF": "HUF", "₹": "INR",
 	}
-	// money is what a person must be told of, and amounts are what a question that shows figures shows.
+	// money names the members that a question has to show, and amounts those that it shows if it
+	// shows figures at all.
 	money   = regexp.MustCompile(`(?i)(^|_)(amount|price|total|cost|fee|charge|paid|pay|cents|eur|usd)$`)
 	amounts = regexp.MustCompile(`(?i)^(amount|price|total|sum|cost|fee|value|charge|paid|pay|seats?|count|quantity|qty|number|n)$|_?(amount|price|total|cents|eur|usd)$`)
 )
@@ -82,8 +83,8 @@ type misworded struct {
 	wrong, said string
 }
 
-// heldAgainst notes the first effect that happened with another amount, or in another currency,
-// than the questions showed that got the yes. Every trace is looked at, and one rule tells of it.
+// heldAgainst notes the first effect with another amount or currency than the questions that got the
+// yes had shown. It looks at every trace, and one rule reports it.
 func (t *trial) heldAgainst(happened effects, p *performed) {
 	var said, told []string
 	elsewhere := false
@@ -115,9 +116,9 @@ func (t *trial) heldAgainst(happened effects, p *performed) {
 	}
 }
 
-// against says with what an effect happened that the words do not show; "" if they show it all. Forms
-// and answers tell of amounts too. Words that name a currency and no figure may spell the amount
-// out, and the page behind a URL shows it.
+// against names the amount or currency of an effect that the words do not show; "" if they show all.
+// Forms and answers count as shown. Words with a currency and no figure may spell the amount out, and
+// the page behind a URL shows it.
 func against(words, told, effect string, elsewhere bool) string {
 	bare, members := membersOf(effect)
 	figures, named := numbersIn(words), currenciesIn(words+"\n"+told)

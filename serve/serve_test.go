@@ -148,7 +148,7 @@ func TestEveryCallHasOneResult(t *testing.T) {
 	require.Equal(t, 3, strings.Count(s.logged.String(), "panic: secret"))
 }
 
-// A stop loses no call: one that runs has its result, a handler that is held gets its answer,
+// A stop cuts no call off: one that runs has its result, a handler that is held gets its answer,
 // and one that comes meanwhile is sent elsewhere.
 func TestAStopLosesNoCall(t *testing.T) {
 	s := newStand(t, serve.Options{})

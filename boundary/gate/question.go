@@ -161,8 +161,8 @@ type argument struct {
 	chars int // of the path, where others are inside
 }
 
-// leaves are the values with nothing inside them, those at the top before what is deeper. part picks
-// them by their names at the top: an agent fills in what the schema does not name as it likes.
+// leaves are the values with nothing inside them, from the top down. part picks them by their names
+// at the top: an agent may fill in any others that the schema does not name.
 func leaves(value any, part func(name string) bool) iter.Seq[*argument] {
 	return func(yield func(*argument) bool) {
 		root := &argument{value: value}

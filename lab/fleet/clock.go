@@ -19,7 +19,7 @@ import (
 // clock by which the process measures how much time has passed stays right.
 //
 // A Go program has no library between it and the kernel that another one could replace. It asks a
-// page of code that the kernel maps into each process, and that code is what a Clock overwrites.
+// page of code that the kernel maps into each process. A Clock overwrites that code.
 type Clock struct {
 	mem   *os.File // of the process
 	ahead int64    // where the seconds are that it adds

@@ -51,7 +51,7 @@ var rooms = []room{
 	{"examples", 660, 440},
 	{"internal", 4975, 1690},
 	{"prove", 13_035, 7225},
-	{"lab", 9560, 10_265},
+	{"lab", 9565, 10_265},
 	{".", 50, 305}, // doc.go and the invariant
 }
 

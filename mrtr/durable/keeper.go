@@ -102,7 +102,7 @@ type Keeper struct {
 }
 
 // In keeps rounds in a store, for [mrtr.Options]. [store.Memory] goes without State.Keys, and a
-// store that processes share needs them. What is wrong here is an error of [mrtr.New].
+// store that processes share needs them. Wrong options are an error of [mrtr.New].
 func In(s store.Store, opts *Options) keep.Durability {
 	var o Options
 	if opts != nil {

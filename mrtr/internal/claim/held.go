@@ -174,7 +174,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	return err
 }
 
-// Ran tells that a run of the turn has begun in this claim, and ended by itself.
+// Ran clears the mark of a turn that was cut off: a run of it began in this claim, and ended by itself.
 func (h *Held) Ran() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -142,7 +142,7 @@ type Answer struct {
 	Left json.RawMessage
 	// Since is that of the request which claimed the turn first.
 	Since time.Time
-	// TookOver tells that the turn held was cut off before, and that no run has begun since.
+	// TookOver: the turn was cut off before, and no run of it has begun since.
 	TookOver bool
 	// Result is that of the turn where it is done. It is empty where it was not kept.
 	Result json.RawMessage
