@@ -88,7 +88,7 @@ const lostResponse = `
 `
 
 const whereToGo = `
-To write one, copy examples/server. Next, each after go run ./cmd/weather-demo:
+To write a tool, copy examples/server. Next, after go run ./cmd/weather-demo:
 
   page          in your browser: answer, kill a server, attack the call
   -ask          here: answer the questions yourself
