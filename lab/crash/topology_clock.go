@@ -40,7 +40,7 @@ func clockEvent(b *Backend) Event {
 				server := fleet.StartServer(t.Context(), of)
 				t.Cleanup(server.End)
 				if instance == 0 {
-					wrong = fault.Must(server.Clock(t.Context()))
+					wrong = fault.Must(server.Clock())
 				}
 				return server
 			},
