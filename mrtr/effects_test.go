@@ -15,6 +15,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 	"github.com/mrtr-go/sdk/mrtr/visit"
 )
@@ -134,7 +135,7 @@ func TestOnlyACallThatDidNothingMayBeMadeAgain(t *testing.T) {
 						want = "unknown"
 						require.Contains(t, said, "do not call the tool again without checking")
 					}
-					require.Equal(t, want, kit.EffectOf(err))
+					require.Equal(t, want, report.EffectOf(err))
 					if effect.effect == "" {
 						require.NotContains(t, said, `"book"`)
 						return
@@ -193,7 +194,7 @@ func TestAStepOfUnknownOutcomeSaysSo(t *testing.T) {
 			list.End(kit.End("done"))
 			err := kit.ServeTrip(t, kit.Build(t, &list)).Begin().Err
 			require.EqualError(t, err, test.want)
-			require.Equal(t, test.effect, kit.EffectOf(err))
+			require.Equal(t, test.effect, report.EffectOf(err))
 		})
 	}
 }
@@ -219,7 +220,7 @@ func TestALaterSuccessSettlesAnUnknownOutcome(t *testing.T) {
 		require.Equal(t, []string{"r"}, second.Asks)
 		last := tool.Round(t.Context(), "", second.State, kit.Declining(second))
 		require.Equal(t, []string{"book"}, kit.Ended(t, last.Err, mrtr.Declined).Applied)
-		require.Equal(t, "applied", kit.EffectOf(last.Err))
+		require.Equal(t, "applied", report.EffectOf(last.Err))
 		require.Len(t, idems, 1, "an attempt that may have happened is repeated under its own key")
 	})
 }

@@ -253,26 +253,37 @@ func stopper[Out any](f result.Format[Out]) func(any) keep.Outcome {
 	}
 }
 
+// Short implements [keep.Recorder].
+func (t *target) Short(o keep.Outcome) []byte {
+	effect := report.Applied
+	if o.Err != nil {
+		effect = cmp.Or(report.EffectOf(o.Err), report.Unknown)
+	}
+	b, _ := t.Write(notKept(effect))
+	return b
+}
+
+func notKept(effect string) keep.Outcome {
+	return keep.Outcome{Err: report.With(&Error{Reason: ResultNotKept}, effect, "")}
+}
+
 // Read implements [keep.Recorder].
 func (t *target) Read(b []byte) (o keep.Outcome) {
-	if len(b) == 0 {
-		return keep.Outcome{Err: report.With(&Error{Reason: ResultNotKept}, report.Applied, "")}
-	}
 	r, format := jsontext.Open(b, "v")
 	token, failed, value := r.Text("token"), r.Raw("error"), r.Raw("result")
 	o.Token, o.Stopped, o.Request = token, r.Flag("stopped"), r.Raw("call")
 	switch {
 	case format != recordFormat || !r.End():
-		return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
+		return notKept(report.Unknown)
 	case failed != nil:
 		f, err := failure.Read(failed)
 		if err != nil {
-			return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
+			return notKept(report.Unknown)
 		}
 		o.Err = f.Err()
 	case value != nil:
 		if guard(func() (err error) { o.Value, err = t.load(value); return err }) != nil {
-			return keep.Outcome{Err: &Error{Reason: ResultNotKept}}
+			return notKept(report.Unknown)
 		}
 	}
 	return o

@@ -21,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -205,7 +206,7 @@ func TestWhatACallDidIsUndoneAndTold(t *testing.T) {
 							require.Equal(t, kit.Reply{Plan: "nothing was booked"}, end, cell)
 						} else {
 							require.EqualError(t, end.Err, why+sentence, cell)
-							require.Equal(t, map[string]string{isUndone: "undone", isKept: "applied", isUnknown: "unknown", isUndoneAlone: "unknown"}[sentence], kit.EffectOf(end.Err), cell)
+							require.Equal(t, map[string]string{isUndone: "undone", isKept: "applied", isUnknown: "unknown", isUndoneAlone: "unknown"}[sentence], report.EffectOf(end.Err), cell)
 						}
 						require.Len(t, r.undos, 1, cell)
 						u := r.undos[0]

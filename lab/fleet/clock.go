@@ -1,4 +1,4 @@
-//go:build linux && amd64
+//go:build unix
 
 package fleet
 
@@ -26,11 +26,14 @@ type Clock struct {
 
 var (
 	clockAhead  int64   // the seconds that wallClock adds
-	wallClockAt uintptr // where wallClock is
+	wallClockAt uintptr // where wallClock is; 0 where there is none for the machine
 )
 
 // Clock takes over the clock of a process that is this binary.
 func (p *Process) Clock() (*Clock, error) {
+	if wallClockAt == 0 {
+		return nil, errors.ErrUnsupported
+	}
 	from, to, err := ownCode()
 	if err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func (n *notes) giveUp() {
 		n.held.LetGo(context.Background(), o.Left)
 	} else {
 		b, _ := n.t.Handler.Write(o)
-		_ = n.held.Finish(context.Background(), b)
+		_ = n.held.Finish(context.Background(), b, n.t.Handler.Short(o))
 	}
 	n.w.short = o
 	close(n.w.givenUp)

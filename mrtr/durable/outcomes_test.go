@@ -20,6 +20,7 @@ import (
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -167,8 +168,8 @@ func answerIn(reply kit.Reply) string {
 	switch {
 	case reply.Err == nil:
 		return "ok"
-	case kit.EffectOf(reply.Err) != "":
-		return kit.EffectOf(reply.Err)
+	case report.EffectOf(reply.Err) != "":
+		return report.EffectOf(reply.Err)
 	}
 	return "error"
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -69,7 +70,27 @@ func TestAResultThatIsTooLargeIsNotKept(t *testing.T) {
 	err := tool.Answer(seat, long).Err
 	kit.Ended(t, err, mrtr.ResultNotKept)
 	require.EqualError(t, err, "This round was completed before, and its result was not kept: do not call the tool again without checking.")
+	require.Equal(t, "applied", report.EffectOf(err))
 	require.Equal(t, 1, did.Count("paid"))
+}
+
+// The repeat of an error that is too large to be kept says that an effect stands only if one does.
+func TestAnErrorThatIsTooLargeIsNotToldAsAnEffect(t *testing.T) {
+	for pays, want := range map[bool]string{false: "unknown", true: "applied"} {
+		var did kit.Deeds
+		tool := kit.NewTrip(kit.TripRuntime(t, remembering()), linear.Journal(kit.Linear(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+			kit.Ask(s, kit.Text("seat"))
+			if pays {
+				kit.Once(s, "pay", did.Do("paid"))
+			}
+			return kit.Out{}, errors.New(strings.Repeat("x", 1<<20))
+		})), "")
+		seat := tool.Begin()
+		require.Error(t, tool.Answer(seat, "window").Err)
+		err := tool.Answer(seat, "window").Err
+		kit.Ended(t, err, mrtr.ResultNotKept)
+		require.Equal(t, want, report.EffectOf(err))
+	}
 }
 
 // A turn does not outlive the time of its first state, however often its question is

@@ -15,6 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/observe"
 	"github.com/mrtr-go/sdk/mrtr/steps"
@@ -210,7 +211,7 @@ func TestARoundThatIsCutOff(t *testing.T) {
 				if row.place != afterClaim && interrupted[row.style] != mrtr.InterruptedInherit {
 					require.Equal(t, []string{"pay"}, e.Unknown)
 				}
-				require.Equal(t, "unknown", kit.EffectOf(reply.Err))
+				require.Equal(t, "unknown", report.EffectOf(reply.Err))
 			}
 
 			first.goOn()

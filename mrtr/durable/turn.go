@@ -169,7 +169,7 @@ func (n *notes) conclude(o keep.Outcome) (keep.Outcome, error) {
 	if !o.Due.At.IsZero() {
 		n.held.Due(o.Due.At, o.Due.Until)
 	}
-	err := n.held.Finish(n.w, b)
+	err := n.held.Finish(n.w, b, n.t.Handler.Short(o))
 	switch {
 	case errors.Is(err, claim.ErrFenced):
 		return n.follow()

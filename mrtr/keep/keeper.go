@@ -80,8 +80,9 @@ type Recorder interface {
 	// Goes reports whether a run that was cut off, and left these effects, can be gone on with.
 	Goes(left []byte) bool
 	// Write is the record of an outcome, nil for one that cannot be kept, with the outcome as
-	// every request is to get it. Read reads the record.
+	// every request is to get it. Short is the record of one whose own does not fit. Read reads both.
 	Write(Outcome) ([]byte, Outcome)
+	Short(Outcome) []byte
 	Read([]byte) Outcome
 	// Cut is the outcome of a run that was cut off and is not gone on with.
 	Cut(left []byte) Outcome

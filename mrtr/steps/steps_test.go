@@ -10,6 +10,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -113,7 +114,7 @@ func TestStepsFail(t *testing.T) {
 			list.End(kit.End("done"))
 			last := kit.ServeTrip(t, kit.Build(t, &list)).Begin()
 			require.ErrorContains(t, last.Err, test.want)
-			require.Equal(t, test.applied, kit.EffectOf(last.Err) != "")
+			require.Equal(t, test.applied, report.EffectOf(last.Err) != "")
 		})
 	}
 }

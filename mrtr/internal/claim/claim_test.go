@@ -115,7 +115,7 @@ func TestWritesThatNobodyConfirmed(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				_ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`))
+				_ = held.Held.Finish(t.Context(), json.RawMessage(`"result"`), nil)
 				again, err := newTable(t, s).Take(t.Context(), turn)
 				require.NoError(t, err)
 				require.Equal(t, `"result"`, string(again.Result))
@@ -155,7 +155,7 @@ func TestALetGoTurn(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, string(c.left), string(same.Left))
 				require.False(t, same.TookOver)
-				require.NoError(t, same.Held.Finish(t.Context(), nil))
+				require.NoError(t, same.Held.Finish(t.Context(), nil, nil))
 			})
 		})
 	}
@@ -270,14 +270,14 @@ func TestExpiredRecordsGoWithoutTraffic(t *testing.T) {
 				epoch, err := s.Epoch(t.Context())
 				require.NoError(t, err)
 				left := claim.Turn{Key: store.Key{Epoch: epoch, Name: "earlier"}, Expires: time.Now().Add(90 * time.Second)}
-				require.NoError(t, takes(t, newTable(t, s.Memory), left).Finish(t.Context(), nil))
+				require.NoError(t, takes(t, newTable(t, s.Memory), left).Finish(t.Context(), nil, nil))
 
 				table := newTable(t, s) // of the next process
 				time.Sleep(5 * time.Minute)
 				require.Equal(t, []bool{true, false}, s.swept(), "after one minute and after two")
 				for range 2 {
 					turn := claim.Turn{Key: store.Key{Epoch: epoch, Name: "turn"}, Expires: time.Now().Add(90 * time.Second)}
-					require.NoError(t, takes(t, table, turn).Finish(t.Context(), nil))
+					require.NoError(t, takes(t, table, turn).Finish(t.Context(), nil, nil))
 					time.Sleep(5 * time.Minute)
 					require.Equal(t, []bool{true, false}, s.swept())
 				}

@@ -140,10 +140,10 @@ func (h *Held) atLeast(until time.Time) time.Time {
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
-// already. A result that does not fit into the store is recorded as not kept. One that somebody has to
-// look after is [ErrNotTaken] then, and also where the store does not confirm it: the turn goes on, and
+// already. Where the result does not fit, or there is none, its place has what is short. One that
+// somebody has to look after is [ErrNotTaken] then, and also where the store does not confirm it: the turn goes on, and
 // is to be let go of.
-func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
+func (h *Held) Finish(ctx context.Context, result, short json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,6 +153,9 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 	looked := !h.due.IsZero()
 	if looked && len(result) == 0 {
 		return fmt.Errorf("%w: %w", ErrNotTaken, store.ErrTooLarge)
+	}
+	if len(result) == 0 {
+		result = short
 	}
 	before := h.record
 	h.end()
@@ -165,7 +168,7 @@ func (h *Held) Finish(ctx context.Context, result json.RawMessage) error {
 		h.record, h.ended = before, false
 		return fmt.Errorf("%w: %w", ErrNotTaken, err)
 	case !fits:
-		h.record.result = nil
+		h.record.result = short
 		err = h.write(ctx)
 	}
 	if !isSettled(err) {

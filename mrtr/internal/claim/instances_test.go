@@ -241,7 +241,7 @@ func TestAHolderThatWakesUpLeavesTheTurnToAnother(t *testing.T) {
 		silent.Close() // its signs of life end, and fail
 		next := takes(t, newTable(t, s), turn)
 		require.ErrorIs(t, held.Note(t.Context(), pay), claim.ErrFenced)
-		require.ErrorIs(t, held.Finish(t.Context(), nil), claim.ErrFenced)
-		require.NoError(t, next.Finish(t.Context(), nil))
+		require.ErrorIs(t, held.Finish(t.Context(), nil, nil), claim.ErrFenced)
+		require.NoError(t, next.Finish(t.Context(), nil, nil))
 	})
 }

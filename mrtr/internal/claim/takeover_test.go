@@ -141,7 +141,7 @@ func TestARunThatCannotGoOnIsNotTakenOver(t *testing.T) {
 			answer, err = table.Take(t.Context(), turn)
 			require.NoError(t, err)
 			require.True(t, answer.TookOver)
-			require.NoError(t, answer.Held.Finish(t.Context(), nil))
+			require.NoError(t, answer.Held.Finish(t.Context(), nil, nil))
 		})
 	}
 }
@@ -165,7 +165,7 @@ func TestAFencedRequestBeginsNoCall(t *testing.T) {
 	onDeaf(t, func(t *testing.T, s *deafStore, table *claim.Table, turn claim.Turn) {
 		turn.Call, turn.Over = "call", func(context.Context, json.RawMessage) (over, left bool, _ error) { return true, false, nil }
 		died(t, s, turn)
-		require.NoError(t, takes(t, table, turn).Finish(t.Context(), json.RawMessage(`"end"`)))
+		require.NoError(t, takes(t, table, turn).Finish(t.Context(), json.RawMessage(`"end"`), nil))
 		before, _ := s.written()
 		answer, err := table.Follow(t.Context(), turn)
 		require.ErrorIs(t, err, claim.ErrInFlight)
@@ -196,7 +196,7 @@ func TestAHolderOfThisProcessIsNotTakenForDead(t *testing.T) {
 			require.ErrorIs(t, err, claim.ErrInFlight)
 			require.Nil(t, answer.Held)
 		}
-		require.NoError(t, held.Finish(t.Context(), nil))
+		require.NoError(t, held.Finish(t.Context(), nil, nil))
 	})
 }
 
@@ -209,7 +209,7 @@ func TestANoteThatIsAlwaysTooLateIsGivenUp(t *testing.T) {
 		require.Equal(t, 2, s.wrote)
 		s.updates = []update{slowly(aLease * 6 / 10), slowly(aLease * 6 / 10), slowly(aLease * 6 / 10)}
 		require.ErrorContains(t, held.Note(t.Context(), pay), "took longer")
-		require.NoError(t, held.Finish(t.Context(), nil))
+		require.NoError(t, held.Finish(t.Context(), nil, nil))
 	})
 }
 
@@ -222,7 +222,7 @@ func TestTheEndOfAnEffectTravelsWithTheNextWrite(t *testing.T) {
 	}{
 		"nothing":        {func(*testing.T, *claim.Held) {}, ended},
 		"another effect": {func(t *testing.T, held *claim.Held) { require.NoError(t, held.Note(t.Context(), pay)) }, pay},
-		"the result":     {func(t *testing.T, held *claim.Held) { require.NoError(t, held.Finish(t.Context(), nil)) }, nil},
+		"the result":     {func(t *testing.T, held *claim.Held) { require.NoError(t, held.Finish(t.Context(), nil, nil)) }, nil},
 		"the release":    {func(t *testing.T, held *claim.Held) { held.LetGo(t.Context(), ended) }, ended},
 	}
 	require.Len(t, next, 4)
@@ -259,7 +259,7 @@ func TestASlowNoteDoesNotEndTheSignsOfLife(t *testing.T) {
 		time.Sleep(3 * aLease)
 		_, err := newTable(t, s).Take(t.Context(), turn)
 		require.ErrorIs(t, err, claim.ErrInFlight)
-		require.NoError(t, held.Finish(t.Context(), nil))
+		require.NoError(t, held.Finish(t.Context(), nil, nil))
 	})
 }
 
@@ -278,7 +278,7 @@ func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 				if refusal != nil {
 					s.updates, want = []update{fails(refusal)}, ""
 				}
-				err := held.Finish(t.Context(), json.RawMessage(`"result"`))
+				err := held.Finish(t.Context(), json.RawMessage(`"result"`), nil)
 				if due && refusal != nil {
 					require.ErrorIs(t, err, claim.ErrNotTaken)
 					require.ErrorIs(t, err, refusal)
@@ -286,7 +286,7 @@ func TestAResultThatTheStoreDoesNotTake(t *testing.T) {
 					answer, err := table.Take(t.Context(), turn)
 					require.NoError(t, err)
 					require.Equal(t, string(pay), string(answer.Left))
-					require.NoError(t, answer.Held.Finish(t.Context(), nil))
+					require.NoError(t, answer.Held.Finish(t.Context(), nil, nil))
 					return
 				}
 				require.NoError(t, err)
@@ -308,7 +308,7 @@ func TestLettingGoIsTriedAgain(t *testing.T) {
 		s.updates = []update{fails(errSilence)}
 		held.LetGo(t.Context(), nil)
 		began := time.Now()
-		require.NoError(t, takes(t, newTable(t, s), turn).Finish(t.Context(), nil))
+		require.NoError(t, takes(t, newTable(t, s), turn).Finish(t.Context(), nil, nil))
 		require.Less(t, time.Since(began), time.Second)
 	})
 }
@@ -336,7 +336,7 @@ func TestATakeoverThatNobodyConfirmedIsDisowned(t *testing.T) {
 				require.Zero(t, time.Since(began), "nobody holds it")
 				require.False(t, answer.TookOver)
 				require.JSONEq(t, string(pay), string(answer.Left))
-				require.NoError(t, answer.Held.Finish(t.Context(), nil))
+				require.NoError(t, answer.Held.Finish(t.Context(), nil, nil))
 			})
 		})
 	}
@@ -350,7 +350,7 @@ func TestAHolderWhoseRecordIsGoneIsFenced(t *testing.T) {
 		require.ErrorIs(t, held.Note(t.Context(), nil), errSilence)
 		s.gone = true
 		require.ErrorIs(t, held.Note(t.Context(), nil), claim.ErrFenced)
-		require.ErrorIs(t, held.Finish(t.Context(), nil), claim.ErrFenced)
+		require.ErrorIs(t, held.Finish(t.Context(), nil, nil), claim.ErrFenced)
 	})
 }
 

@@ -271,11 +271,11 @@ func InDoubt(ctx context.Context, err, indeterminate error) bool {
 		return false // nothing was sent
 	}
 	var timeout interface{ Timeout() bool }
-	var effect interface{ ToolErrorEffect() string }
+	effect := report.EffectOf(err)
 	return ctx.Err() != nil || errors.Is(err, indeterminate) ||
 		slices.ContainsFunc(endsInDoubt, func(end error) bool { return errors.Is(err, end) }) ||
 		errors.As(err, &timeout) && timeout.Timeout() || callerror.LeavesOpen(err) ||
-		errors.As(err, &effect) && effect.ToolErrorEffect() != "" && effect.ToolErrorEffect() != report.Undone
+		effect != "" && effect != report.Undone
 }
 
 // NotDone marks an error after which the effect has not happened and will not.

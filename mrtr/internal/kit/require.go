@@ -48,15 +48,6 @@ func PanicOf(t testing.TB, err error) *mrtr.PanicError {
 	return panicked
 }
 
-// EffectOf is an error's report of effects, "" if there is none.
-func EffectOf(err error) string {
-	var effect interface{ ToolErrorEffect() string }
-	if !errors.As(err, &effect) {
-		return ""
-	}
-	return effect.ToolErrorEffect()
-}
-
 // RefusedWith requires a protocol error.
 func RefusedWith(t testing.TB, err *jsonrpc.Error, code int64, explanation ...any) {
 	t.Helper()

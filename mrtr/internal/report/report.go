@@ -123,6 +123,15 @@ func (e *reported) ToolErrorHints() []string {
 	return nil
 }
 
+// EffectOf is the effect that an error reports, "" if it reports none.
+func EffectOf(err error) string {
+	var reports callerror.Effect
+	if !errors.As(err, &reports) {
+		return ""
+	}
+	return reports.ToolErrorEffect()
+}
+
 // Hide has a client read one sentence in place of a mistake of the program, whose text is for the log.
 func Hide(err error) error {
 	f := &faulty{error: err}

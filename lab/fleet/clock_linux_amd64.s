@@ -1,5 +1,3 @@
-//go:build linux
-
 #include "textflag.h"
 
 // wallClock is clock_gettime as the kernel has it, with seconds added to the wall clock. It is called
