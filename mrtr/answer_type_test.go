@@ -269,3 +269,28 @@ func TestReplyOfOtherQuestions(t *testing.T) {
 	require.ErrorContains(t, mrtr.Reply(mrtr.Reply(kit.Units)).Err(), "tells its outcome by itself")
 	require.ErrorContains(t, mrtr.Reply(kit.Units).Default(mrtr.Replied[string]{Value: "metric"}).Err(), "belongs to the question inside")
 }
+
+// Where an effect stands on an answer that its type refuses, no other answer can take its place: the
+// call ends instead of asking for one.
+func TestAnAnswerThatItsTypeRefusesBelowAnEffect(t *testing.T) {
+	name, where := kit.Text("name"), mrtr.Elicit[struct{ To airport }]("where", "Where?")
+	tool := mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (need *mrtr.IncompleteResult, _ kit.Output, _ error) {
+		if _, ok := mrtr.Answer(c, name); !ok {
+			return mrtr.Need(name, where), kit.Output{}, nil
+		}
+		if _, err := mrtr.Once(ctx, c, "hold", func(context.Context, string) (int, error) { return 1, nil }); err != nil {
+			return nil, kit.Output{}, err
+		}
+		if _, ok := mrtr.Answer(c, where); !ok {
+			return mrtr.Need(where), kit.Output{}, nil
+		}
+		return nil, kit.Output{}, nil
+	})
+	rt, seen := kit.NewRuntime(t, nil)
+	client := kit.Connect(t, kit.ServeStyle(rt, tool, nil), nil)
+	out := kit.Call(t, client, wire.Answers{"name": wire.Accept(map[string]any{"name": "x"}), "where": wire.Accept(map[string]any{"To": "?"})})
+	require.Equal(t, 2, out.Rounds)
+	end := kit.Ended(t, seen.Of(observe.CallStopped)[0].Err, mrtr.Diverged)
+	require.Equal(t, `the answer to question "where" is refused by its type, below an effect: read it above`, end.Detail)
+	require.Equal(t, []string{"hold"}, end.Applied)
+}

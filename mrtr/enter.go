@@ -56,7 +56,7 @@ func newGuardedRound() *guardedRound {
 // enters again at once if the user need not be asked: each question got its default, or is
 // lenient.
 func (r *round) advance() (keep.Outcome, error) {
-	if r.st.round > 1 && !r.target.continues(r.st.style) {
+	if style := r.st.style; style != "" && style != r.target.print && !r.target.continues(style) {
 		return keep.Outcome{}, r.target.difference(new(Pass).begin(&r.ledger))
 	}
 	limit := r.maxAsks()
@@ -234,6 +234,9 @@ func (r *round) askAgain() (keep.Outcome, error) {
 			continue
 		}
 		refused = append(refused, p.Key)
+		if r.st.done.standsOn(p.Key) && err == nil {
+			err = r.diverged("the answer to question %q is refused by its type, below an effect: read it above", p.Key)
+		}
 		if e := endOfQuestion(p.Again(p.RefusedBy)); e != nil && err == nil {
 			err = e
 		}

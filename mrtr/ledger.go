@@ -100,7 +100,7 @@ func (l *ledger) Left() []byte {
 		undos := len(l.target.undos) > 0 // which may run without the request
 		left = l.st.done.withAnswers(l.base, undos, left)
 	}
-	return left.encode()
+	return remains{left, l.target.version, l.target.print, l.st.mixed}.encode()
 }
 
 // noteBegun notes that an effect, or an undo, is about to begin. If it returns an error the

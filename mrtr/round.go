@@ -243,8 +243,12 @@ func (r *round) GiveUp(why string) keep.Outcome {
 // run enters the handler, and undoes the effects of a call that ends without completing.
 func (r *round) run(ctx context.Context, n keep.Notes, over error) keep.Outcome {
 	r.life, r.base = ctx, len(r.st.done)
-	left := decodeHistory(n.Left())
-	r.locked(func() { r.st.done = r.st.done[:r.base:r.base].with(left, over != nil) })
+	remains := readRemains(n.Left())
+	left := remains.done
+	r.locked(func() {
+		r.st.takeOver(remains, r.target.version)
+		r.st.done = r.st.done[:r.base:r.base].with(left, over != nil)
+	})
 	if r.keeps {
 		r.notes = n
 		n.Watch(r)

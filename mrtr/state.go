@@ -20,6 +20,7 @@ type state struct {
 	asked   int    // rounds so far that asked
 	version string // of the handler that the call began with
 	sealed  string // of the one that asked these questions, where it is another
+	mixed   bool   // another one left effects in this round; not in the token
 	style   string // the print of the style
 	frame   string // what a style that holds handlers finds this one by
 	trace   string // the listener's
@@ -53,7 +54,7 @@ func (st *state) lineage() lineage {
 func (st *state) isKept() bool { return st.mark != "" }
 
 // isReplaced reports whether another version of the handler than this one served an earlier round.
-func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" }
+func (st *state) isReplaced(by string) bool { return st.version != by || st.sealed != "" || st.mixed }
 
 // isDeployed reports whether another version served the round before.
 func (st *state) isDeployed(by string) bool { return cmp.Or(st.sealed, st.version) != by }
@@ -188,20 +189,42 @@ func readHistory(r *jsontext.Reader) (h history) {
 	return h
 }
 
-// encode writes a part of a history for a Keeper; nil if it is empty.
-func (h history) encode() []byte {
-	if len(h) == 0 {
+// remains are what a run that did not end has left of its round for a Keeper, and who left them.
+type remains struct {
+	done    history
+	version string
+	style   string
+	mixed   bool // several versions did
+}
+
+// encode returns nil if nothing is left.
+func (left remains) encode() []byte {
+	if len(left.done) == 0 {
 		return nil
 	}
 	w := jsontext.Begin(nil, "v", stateFormat)
-	h.write(&w)
+	left.done.write(&w)
+	w.Text("by", left.version)
+	w.Text("style", left.style)
+	w.Flag("mixed", left.mixed)
 	return w.End()
 }
 
-func decodeHistory(b []byte) history {
+func readRemains(b []byte) (left remains) {
 	if len(b) == 0 {
-		return nil
+		return left
 	}
 	r, _ := jsontext.Open(b, "v")
-	return readHistory(&r)
+	return remains{done: readHistory(&r), version: r.Text("by"), style: r.Text("style"), mixed: r.Flag("mixed")}
+}
+
+// takeOver makes the round that of whoever left something in it.
+func (st *state) takeOver(left remains, version string) {
+	if left.style == "" { // nothing is left
+		return
+	}
+	st.style = left.style
+	if st.mixed = left.mixed || left.version != version; st.mixed && st.version == version {
+		st.version = left.version // a later round is to know too
+	}
 }

@@ -200,7 +200,7 @@ func (t *target) goesOn(left history) bool {
 }
 
 // Goes implements [keep.Recorder]: a turn that was cut off is run again, or its effects are undone.
-func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(decodeHistory(left)) }
+func (t *target) Goes(left []byte) bool { return t.noted() || t.goesOn(readRemains(left).done) }
 
 // recordFormat is the version of an outcome's encoding.
 const recordFormat = 2
@@ -291,7 +291,7 @@ func (t *target) Read(b []byte) (o keep.Outcome) {
 
 // Cut implements [keep.Recorder].
 func (t *target) Cut(left []byte) keep.Outcome {
-	return keep.Outcome{Err: decodeHistory(left).report(&Error{Reason: OutcomeUnknown})}
+	return keep.Outcome{Err: readRemains(left).done.report(&Error{Reason: OutcomeUnknown})}
 }
 
 // A Style is a handler and how it is run. To a client all styles are the same.

@@ -371,7 +371,7 @@ func (rt *Runtime) endAbandoned(ctx context.Context, outcome []byte, reason stri
 		}
 		r.st.round++
 		ctx = r.began(ctx)
-		r.locked(func() { r.hear(listen.Entry{Kind: listen.GaveUp, Reason: reason}) })
+		r.hear(listen.Entry{Kind: listen.GaveUp, Reason: reason}) // told once the round has what was left in it
 		o := r.run(ctx, n, why)
 		r.endedWith(ctx, o)
 		return o

@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -415,4 +416,84 @@ func TestATakeoverKeepsTheIdem(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Another release takes over a run that was cut off after its effect, in a first round and in a later
+// one. The effect's value has lost a field there, or the handler is written in another style: the call
+// ends as it does where the release came between two rounds.
+func TestAnotherReleaseTakesOver(t *testing.T) {
+	type voucher struct{ Ref string }
+	type renamed struct{ Number string }
+	for _, first := range []bool{false, true} {
+		for _, style := range []string{"native", "journal", "resumable", "steps"} {
+			for next, want := range map[string]string{
+				"":        "hold\" has lost its field \"Ref\"",
+				"native":  ", and is written as guards now",
+				"journal": ", and is written as journaled code now",
+			} {
+				if next == style || next == "journal" && style == "resumable" { // which goes on
+					continue
+				}
+				kit.InBubble(t, fmt.Sprintf("%s/then %s/first=%t", style, next, first), func(t *testing.T) {
+					var did kit.Deeds
+					memory := store.NewMemory(nil)
+					one, two := newInstance(memory, ""), newInstance(memory, "")
+					before := serveHolding(t, one, &did, style, "v1", first, voucher{"A1"})
+					after := serveHolding(t, two, &did, cmp.Or(next, style), "v2", first, renamed{"A1"})
+					send := func(tool *kit.Trip) kit.Reply { return tool.Begin() }
+					if !first {
+						asked := before.Begin()
+						send = func(tool *kit.Trip) kit.Reply { return tool.Answer(asked, "window") }
+					}
+					one.at = effectNoted
+					own := one.stopsIn(func() kit.Reply { return send(before) })
+					taken := send(after)
+					one.goOn()
+					<-own
+					end := kit.Ended(t, taken.Err, mrtr.Diverged)
+					require.Contains(t, end.Detail, want)
+					require.True(t, end.Replaced)
+					require.Equal(t, []string{"hold"}, end.Applied)
+					require.Equal(t, 1, did.Count("held"))
+				})
+			}
+		}
+	}
+}
+
+// serveHolding serves a tool that has an effect with a value, before its last question or after it.
+func serveHolding[T any](t *testing.T, i *instance, did *kit.Deeds, style, version string, first bool, value T) *kit.Trip {
+	hold := func(context.Context, string) (T, error) {
+		did.Note("held")
+		return value, nil
+	}
+	styles := kit.EveryStyle(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+		if !first {
+			kit.Ask(s, kit.Text("seat"))
+		}
+		got := kit.Once(s, "hold", hold)
+		i.passEnd()
+		if first {
+			kit.Ask(s, kit.Text("seat"))
+		}
+		return kit.Out{Plan: string(kit.JSON(got))}, nil
+	})
+	var list kit.Steps
+	if !first {
+		steps.Always(&list, kit.Text("seat"))
+	}
+	got := steps.Do(&list, "hold", func(ctx context.Context, _ *kit.At, idem string) (T, error) { return hold(ctx, idem) })
+	steps.Ask(&list, "after", func(context.Context, *kit.At) (mrtr.Question[string], error) {
+		i.passEnd()
+		return mrtr.Known(""), nil
+	})
+	if first {
+		steps.Always(&list, kit.Text("seat"))
+	}
+	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+		return kit.Out{Plan: string(kit.JSON(got.Of(at)))}, nil
+	})
+	styles["steps"] = list.MustBuild()
+	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)})
+	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain, Version: version})}
 }

@@ -318,6 +318,7 @@ func TestATurnThatWasLetGoIsUndoneAndErased(t *testing.T) {
 			_, err := rt.Erase(t.Context(), began.Principal, began.Call)
 			require.NoError(t, err)
 			require.Equal(t, 1, undone.Count("pay"))
+			require.True(t, seen.Of(observe.CallAbandoned)[0].HasEffects)
 		})
 	}
 }
