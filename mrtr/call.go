@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/internal/rendezvous"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/form"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
@@ -15,7 +16,10 @@ import (
 
 // Call is one logical call of a tool, prompt or resource, through all of its rounds. A handler
 // may use it from several goroutines, until it returns.
-type Call struct{ pass *Pass }
+type Call struct {
+	pass   *Pass
+	prefix string // of the keys of its effects
+}
 
 // ID identifies the call in all of its rounds.
 func (c *Call) ID() (id string) { c.pass.locked(func(l *ledger) { id = l.st.id }); return id }
@@ -49,6 +53,13 @@ func (c *Call) Session() (s *mcp.ServerSession) {
 func (c *Call) Request() (req mcp.Request) {
 	c.pass.locked(func(l *ledger) { req = l.ex.request })
 	return req
+}
+
+// Detach makes the call a task from here on, where its [TaskPolicy] says Detached.
+func (c *Call) Detach() {
+	if r := rendezvous.TaskRoundOf(c.pass.at.Load().life); r != nil {
+		r.Detach()
+	}
 }
 
 // OnComplete runs fn just before the result of the call goes out, and only then. A handler that

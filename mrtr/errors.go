@@ -120,8 +120,8 @@ func limitExceeded(limit int, what string) error {
 	return &Error{Reason: LimitExceeded, Detail: fmt.Sprintf("%d %s", limit, what)}
 }
 
-// ReasonOf is the reason of the [Error] in a chain, "" without one.
-func ReasonOf(err error) Reason {
+// reasonOf is the reason of the [Error] in a chain, "" without one.
+func reasonOf(err error) Reason {
 	if err == nil { // the variable would cost every round an allocation
 		return ""
 	}

@@ -184,7 +184,7 @@ const followedAsks = 9
 type TaskPolicy struct {
 	AtOnce   bool          // before the handler is entered
 	After    time.Duration // that one of its rounds has run
-	Detached bool          // where the handler calls [Detach]
+	Detached bool          // where the handler calls [Call.Detach]
 	// Required refuses other clients, with error -32021.
 	Required bool
 }

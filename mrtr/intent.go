@@ -8,11 +8,8 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mrtr-go/sdk/internal/callerror"
 	"github.com/mrtr-go/sdk/internal/rendezvous"
-	"github.com/mrtr-go/sdk/mrtr/internal/clientkey"
 	"github.com/mrtr-go/sdk/mrtr/internal/digest"
 	"github.com/mrtr-go/sdk/mrtr/internal/question"
 	"github.com/mrtr-go/sdk/mrtr/keep"
@@ -30,17 +27,6 @@ import (
 
 // minSecretKey is the shortest key of an unknown caller, whose only secret it is.
 const minSecretKey = 16
-
-// MetaKey is an Options.SameKey that also takes the named members of _meta. Name only members
-// that differ between any two calls that are both meant.
-func MetaKey(names ...string) func(ctx context.Context, req mcp.Request) string {
-	return func(ctx context.Context, req mcp.Request) string {
-		if key := clientkey.Of(ctx, req); key != "" {
-			return key
-		}
-		return clientkey.Member(req, names...)
-	}
-}
 
 // intent is the meaning of a first request. Requests that mean the same share its name.
 type intent struct {
@@ -256,13 +242,6 @@ func (k *known) take(s *question.Spec) json.RawMessage {
 	value := e.value
 	k.answers = k.answers.before(s.Key)
 	return value
-}
-
-// Detach makes the call a task from here on, where its [TaskPolicy] says Detached.
-func Detach(ctx context.Context) {
-	if r := rendezvous.TaskRoundOf(ctx); r != nil {
-		r.Detach()
-	}
 }
 
 // offerTask tells a round whose call may become a task of the handler's policy. It reports

@@ -51,7 +51,7 @@ func Once[T any](ctx context.Context, c *Call, key string, f Action[T], o ...*Ef
 	if err := usage.CheckKey(key); err != nil {
 		return v, err
 	}
-	return Effect(ctx, c.pass, key, f, o...)
+	return effect(ctx, c.pass, c.prefix+key, f, o)
 }
 
 // Do is [Once] for an effect that has no value worth keeping.
@@ -60,8 +60,7 @@ func Do(ctx context.Context, c *Call, key string, f Act, o ...*EffectOptions[str
 	return err
 }
 
-// Effect is [Once] for styles, whose keys may begin with the style's name and a colon.
-func Effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o ...*EffectOptions[T]) (v T, _ error) {
+func effect[T any](ctx context.Context, p *Pass, key string, f Action[T], o []*EffectOptions[T]) (v T, _ error) {
 	own, err := effectOptions(key, o)
 	if err != nil {
 		return v, err

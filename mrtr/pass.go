@@ -72,6 +72,9 @@ func (p *Pass) Round() listen.Round { return p.at.Load().describe() }
 // Call is the author's view of the pass.
 func (p *Pass) Call() *Call { return &p.call }
 
+// CallOf is Call for the effects of a style: their keys begin with its name and a colon.
+func (p *Pass) CallOf(style string) *Call { return &Call{p, style + ":"} }
+
 // Held is the Pass of a handler on a separate goroutine. It has this round until Attach.
 func (p *Pass) Held(a Asker, replays bool) *Pass {
 	return (&Pass{asker: a, replays: replays}).begin(p.at.Load())
@@ -129,28 +132,28 @@ func (p *Pass) hasRead(key string) bool {
 	return slices.ContainsFunc(p.read, func(q *question.Spec) bool { return q.Key == key })
 }
 
-// A Given is an answer of the history.
-type Given struct {
-	Key string
-	e   entry
-}
-
-// To reports whether it answers q in its words.
-func (g *Given) To(q AnyQuestion) bool {
-	s := q.asking()
-	return s != nil && s.Key == g.Key && g.e.answers(s)
-}
-
-// Answers are those of the call, in their order.
-func (p *Pass) Answers() (all []Given) {
+// Asked are the keys of the call's answers, in their order.
+func (p *Pass) Asked() (keys []string) {
 	p.locked(func(l *ledger) {
 		for i := range l.st.done {
 			if e := &l.st.done[i]; e.kind == listen.Answered {
-				all = append(all, Given{e.key, *e})
+				keys = append(keys, e.key)
 			}
 		}
 	})
-	return all
+	return keys
+}
+
+// Fits reports whether the answer under the key of q is to its words.
+func (p *Pass) Fits(q AnyQuestion) (ok bool) {
+	s := q.asking()
+	p.locked(func(l *ledger) {
+		if s != nil {
+			e := l.st.done.answer(s.Key)
+			ok = e != nil && e.answers(s)
+		}
+	})
+	return ok
 }
 
 // Answered reports whether q has its answer. It counts as asking q.

@@ -281,7 +281,7 @@ func (r *round) end(ctx context.Context, err error) keep.Outcome {
 	switch given := r.isGiven(); {
 	case given == nil:
 		err = safeError(err)
-	case ReasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // the next request finds out no more
+	case reasonOf(given) == OutcomeUnknown && !r.outcome().canBeChecked(): // the next request finds out no more
 		err = given
 	default:
 		r.leave(false)
@@ -342,7 +342,7 @@ func (r *round) cutOff(ctx context.Context, err error) (why string) {
 	if !r.keeps || !r.entered || ctx.Err() == nil || !errors.As(context.Cause(ctx), &cause) || isVerdict(err) || isProtocolError(err) {
 		return ""
 	}
-	if r.runsAgain() || errors.Is(err, context.Canceled) || errors.Is(err, cause) || ReasonOf(err) == ShuttingDown {
+	if r.runsAgain() || errors.Is(err, context.Canceled) || errors.Is(err, cause) || reasonOf(err) == ShuttingDown {
 		return cause.Why
 	}
 	return ""
@@ -352,7 +352,7 @@ func (r *round) cutOff(ctx context.Context, err error) (why string) {
 // ended meanwhile.
 func isVerdict(err error) bool {
 	var stop *stopped
-	reason := ReasonOf(err)
+	reason := reasonOf(err)
 	return reason != "" && reason != ShuttingDown || errors.As(err, &stop)
 }
 

@@ -99,12 +99,11 @@ func TestTheKeyThatAClientSends(t *testing.T) {
 		"_meta, short":         {"", mcp.Meta{"idempotencyKey": short}, 2},
 		"_meta, with a dash":   {"", mcp.Meta{"idempotency-key": long}, 1},
 		"_meta, with a prefix": {"", mcp.Meta{"io.modelcontextprotocol/idempotencyKey": long}, 1},
-		"_meta, by the option": {"", mcp.Meta{"example.org/call": long}, 1},
 		"_meta, another":       {"", mcp.Meta{"example.org/use": long}, 2},
 		"no text":              {"", mcp.Meta{"idempotencyKey": 1e16}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil), SameKey: mrtr.MetaKey("example.org/call")})
+			rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 			var did kit.Deeds
 			h := mrtr.Tool(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 				_, err := mrtr.Once(ctx, c, "hold", did.Do("hold"))

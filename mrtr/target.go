@@ -37,30 +37,19 @@ type HandlerOptions struct {
 	// StateTTL is how long a user may take to answer.
 	StateTTL time.Duration
 	// Unstored: Options.Durable does not keep the rounds of this handler.
-	Unstored    bool
-	Same        SamePolicy
-	SameKey     func(ctx context.Context, req mcp.Request) string
-	Interrupted Interrupted
+	Unstored bool
+	Same     SamePolicy
+	SameKey  func(ctx context.Context, req mcp.Request) string
+	// RunAgain: a round whose instance died runs again, as those of Journal, Resumable and steps do.
+	// No effect happens twice; code beside effects does. Other calls end with [OutcomeUnknown],
+	// unless a Check settles every effect in doubt.
+	RunAgain bool
 	// Within bounds a kept round; 5 minutes if zero.
 	Within time.Duration
 	// Cancel passes the client's cancellation on to code outside effects.
 	Cancel bool
 	Task   TaskPolicy
 }
-
-// Interrupted says what becomes of a round whose instance died.
-type Interrupted int
-
-const (
-	// InterruptedInherit is InterruptedAgain for package steps, Journal and Resumable, else
-	// InterruptedUnknown.
-	InterruptedInherit Interrupted = iota
-	// InterruptedAgain runs the handler again. No effect happens twice; code beside effects does.
-	InterruptedAgain
-	// InterruptedUnknown ends the call with [OutcomeUnknown], unless a Check settles every effect in
-	// doubt.
-	InterruptedUnknown
-)
 
 // target is a registered handler without its types.
 type target struct {
@@ -100,10 +89,6 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 	if opts != nil {
 		o = *opts
 	}
-	ownInterrupted := InterruptedUnknown
-	if s.Again {
-		ownInterrupted = InterruptedAgain
-	}
 	legacy := s
 	if s.legacy != nil {
 		legacy = s.legacy
@@ -113,7 +98,6 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		inherit(&o.Legacy, rt.opts.Legacy, LegacyPassThrough, "HandlerOptions.Legacy"),
 		inherit(&o.Unaskable, rt.opts.Unaskable, UnaskableDefaults, "HandlerOptions.Unaskable"),
 		inherit(&o.Same, rt.opts.Same, SameWaiting, "HandlerOptions.Same"),
-		inherit(&o.Interrupted, ownInterrupted, InterruptedUnknown, "HandlerOptions.Interrupted"),
 		checkUndos(s.Undos), checkUndos(legacy.Undos), o.Task.check(),
 	); err != nil {
 		panic(err)
@@ -123,12 +107,12 @@ func newTarget[In, Out any](rt *Runtime, s *Style[In, Out], opts *HandlerOptions
 		panic(misuse("the zero Style handles nothing: its handler is nil, or Build failed"))
 	case o.Within < 0:
 		panic(misuse("HandlerOptions.Within is negative: %v", o.Within))
-	case o.Interrupted == InterruptedAgain && s.Holds && !s.Replays:
-		panic(misuse("HandlerOptions.Interrupted is InterruptedAgain, and a Coroutine cannot run again: use Resumable"))
+	case o.RunAgain && s.Holds && !s.Replays:
+		panic(misuse("HandlerOptions.RunAgain is set, and a Coroutine cannot run again: use Resumable"))
 	}
 	t := &target{
 		rt: rt, policy: o.Legacy, unaskable: o.Unaskable, version: cmp.Or(strings.ToValidUTF8(o.Version, "\ufffd"), buildVersion),
-		needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: o.Interrupted == InterruptedAgain, cancel: o.Cancel,
+		needs: needs, unstored: o.Unstored, same: o.Same, sameKey: o.SameKey, again: s.Again || o.RunAgain, cancel: o.Cancel,
 		within: cmp.Or(o.Within, defaultWithin), task: rendezvous.TaskPolicy(o.Task), ttl: cmp.Or(o.StateTTL, rt.StateTTL()),
 		print: s.Print, goes: s.Continues, differs: s.Differs, replays: s.Replays, holds: s.Holds, undos: s.Undos, legacyUndos: legacy.Undos, wait: s.Wait, leave: s.Leave,
 		save: result.Saver(format), load: result.Loader(format), stopped: stopper(format),

@@ -87,11 +87,8 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 	}
 }
 
-// Arguments are those of a prompt.
-type Arguments = map[string]string
-
 // Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
-func Prompt(rt *Runtime, s Style[Arguments, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
+func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
 	f := newFront(rt, s, opts, result.Whole[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -204,3 +204,43 @@ func (r *round) canUndo() bool {
 		return e.mayStand() && slices.ContainsFunc(r.target.undos, func(u Undoing) bool { return u.key == shown(e.key) })
 	})
 }
+
+// remains are what a run that did not end has left of its round for a Keeper, and who left them.
+type remains struct {
+	done    history
+	version string
+	style   string
+	mixed   bool // several versions did
+}
+
+// encode returns nil if nothing is left.
+func (left remains) encode() []byte {
+	if len(left.done) == 0 {
+		return nil
+	}
+	w := jsontext.Begin(nil, "v", stateFormat)
+	left.done.write(&w)
+	w.Text("by", left.version)
+	w.Text("style", left.style)
+	w.Flag("mixed", left.mixed)
+	return w.End()
+}
+
+func readRemains(b []byte) (left remains) {
+	if len(b) == 0 {
+		return left
+	}
+	r, _ := jsontext.Open(b, "v")
+	return remains{done: readHistory(&r), version: r.Text("by"), style: r.Text("style"), mixed: r.Flag("mixed")}
+}
+
+// takeOver makes the round that of whoever left something in it.
+func (st *state) takeOver(left remains, version string) {
+	if left.style == "" { // nothing is left
+		return
+	}
+	st.style = left.style
+	if st.mixed = left.mixed || left.version != version; st.mixed && st.version == version {
+		st.version = left.version // a later round is to know too
+	}
+}

@@ -465,7 +465,7 @@ func TestACrashOfATaskIsProved(t *testing.T) {
 		})
 		server := mcp.NewServer(&mcp.Implementation{Name: "restaurant", Version: "1"}, nil)
 		mcp.AddTool(server, &mcp.Tool{Name: dinner.Tool}, mrtr.Tool(rt, careless, &mrtr.HandlerOptions{
-			Task: mrtr.TaskPolicy{AtOnce: true}, Interrupted: mrtr.InterruptedAgain,
+			Task: mrtr.TaskPolicy{AtOnce: true}, RunAgain: true,
 		}))
 		manager := must(tasks.Install(server, &tasks.Options{Runtime: rt}))(t)
 		w.Cleanup(func() { require.NoError(t, manager.Close()) })

@@ -114,7 +114,7 @@ var styleNames = []string{"native", "once", "steps", "coroutine", "journal", "re
 
 const late = " late"
 
-func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
+func (l *ledger) style(name string) (_ mrtr.Style[trip, plan], again bool) {
 	name, holdsLate := strings.CutSuffix(name, late)
 	hold := func(ctx context.Context, c *mrtr.Call) error {
 		_, err := mrtr.Once(ctx, c, "hold", l.do("hold"))
@@ -177,15 +177,15 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	}
 	switch name {
 	case "native":
-		return mrtr.Native(guarded).OnStop(l.undo("hold")), mrtr.InterruptedInherit
+		return mrtr.Native(guarded).OnStop(l.undo("hold")), false
 	case "once":
-		return mrtr.Native(guarded).OnStop(l.undo("hold")), mrtr.InterruptedAgain
+		return mrtr.Native(guarded).OnStop(l.undo("hold")), true
 	case "coroutine":
-		return linear.Coroutine(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
+		return linear.Coroutine(top).OnStop(l.undo("hold")), false
 	case "journal":
-		return linear.Journal(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
+		return linear.Journal(top).OnStop(l.undo("hold")), false
 	case "resumable":
-		return linear.Resumable(top).OnStop(l.undo("hold")), mrtr.InterruptedInherit
+		return linear.Resumable(top).OnStop(l.undo("hold")), false
 	case "given":
 		return given.Handler2(given.Always[trip](seat), given.Always[trip](meal),
 			func(ctx context.Context, c *mrtr.Call, in trip, chosen, dish string) (plan, error) {
@@ -198,7 +198,7 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 					}
 				}
 				return booked(in, chosen, dish), nil
-			}).OnStop(l.undo("hold"), l.undo("ticket")), mrtr.InterruptedAgain
+			}).OnStop(l.undo("hold"), l.undo("ticket")), true
 	}
 	var b steps.List[trip, plan]
 	do := func(what string) {
@@ -220,7 +220,7 @@ func (l *ledger) style(name string) (mrtr.Style[trip, plan], mrtr.Interrupted) {
 	b.End(func(_ context.Context, at *steps.At[trip]) (plan, error) {
 		return booked(at.In, chosen.Of(at), dish.Of(at)), nil
 	})
-	return b.MustBuild().OnStop(l.undo("hold")), mrtr.InterruptedInherit
+	return b.MustBuild().OnStop(l.undo("hold")), false
 }
 
 // plain is the tool as go-sdk alone has it, which keeps its own state and no notes.
@@ -293,8 +293,8 @@ func newSite(t testing.TB, s setting) *site {
 		here.server.AddTool(&mcp.Tool{Name: "book", InputSchema: json.RawMessage(`{"type":"object"}`)}, here.did.plain(when == late))
 		s.options.Policy = map[string]tasks.Policy{"book": {AtOnce: true}}
 	} else {
-		style, interrupted := here.did.style(s.style)
-		mrtr.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, Interrupted: interrupted, Name: "book", Needs: s.needs}))
+		style, again := here.did.style(s.style)
+		mrtr.AddTool(here.server, &mcp.Tool{Name: "book"}, mrtr.Tool(here.rt, style, &mrtr.HandlerOptions{Task: s.policy, RunAgain: again, Name: "book", Needs: s.needs}))
 	}
 	s.options.Runtime = here.rt
 	bounded := func(when string) {

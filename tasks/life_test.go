@@ -295,7 +295,7 @@ func TestACallBecomesATaskWhereItsHandlerSaysSo(t *testing.T) {
 				if _, ok := mrtr.Answer(c, seat); !ok {
 					return mrtr.Need(seat), plan{}, nil
 				}
-				mrtr.Detach(ctx)
+				c.Detach()
 				time.Sleep(10 * time.Second)
 				return nil, plan{"done"}, nil
 			})

@@ -252,7 +252,7 @@ func TestManyCancellationsElsewhere(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, id := range ids {
 		second.cancel(id)
-		require.LessOrEqual(t, runtime.NumGoroutine(), before+20)
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+len(ids)/4, "one each would be %d", len(ids))
 	}
 }
 

@@ -90,7 +90,7 @@ func paidOnce(t *testing.T, l fleet.Ledger) int {
 // taskRows are the rows that are tasks in a storm, and whether each task of them completes that
 // is not cancelled: a payment that was cut off can be looked up.
 var taskRows = map[string]bool{
-	"journal + Check": true, "resumable + Check": true, "once + Check + InterruptedAgain": true, "steps": false, "coroutine": false,
+	"journal + Check": true, "resumable + Check": true, "once + Check + RunAgain": true, "steps": false, "coroutine": false,
 }
 
 // runTasks serves calls as tasks, at processes that all lose their store for 0.2 seconds of

@@ -313,7 +313,7 @@ func guards(opts func(*Shop) *mrtr.EffectOptions[Receipt]) func(*Shop) mrtr.Styl
 	}
 }
 
-var interrupted = mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
+var interrupted = mrtr.HandlerOptions{RunAgain: true}
 
 // Rows are the ways of the tables.
 var Rows = []Row{
@@ -323,7 +323,7 @@ var Rows = []Row{
 		})
 	}},
 	{Name: "once", Style: guards(nil)},
-	{Name: "once + InterruptedAgain", Opts: interrupted, Style: guards(nil)},
+	{Name: "once + RunAgain", Opts: interrupted, Style: guards(nil)},
 	{Name: "coroutine", Style: linearStyle(linear.Coroutine[Order, Receipt]).of(nil)},
 	{Name: "steps", Style: stepwise},
 	{Name: "journal", Style: linearStyle(linear.Journal[Order, Receipt]).of(nil)},
@@ -336,7 +336,7 @@ var Rows = []Row{
 var MoreRows = []Row{
 	{Name: "journal + CheckFirst", Style: linearStyle(linear.Journal[Order, Receipt]).of(checkFirst)},
 	{Name: "resumable + Check", Style: linearStyle(linear.Resumable[Order, Receipt]).of(check)},
-	{Name: "once + Check + InterruptedAgain", Opts: interrupted, Style: guards(check)},
+	{Name: "once + Check + RunAgain", Opts: interrupted, Style: guards(check)},
 }
 
 // Find returns the row with this name.

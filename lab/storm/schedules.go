@@ -87,7 +87,7 @@ func (s Schedules) Run(t *testing.T) {
 // things that happen to them.
 func (s Schedules) storm(t *testing.T, subject *storetest.Subject, seed uint64) *Storm {
 	all, tools := fleet.NewInstances(t), fleet.Styles()
-	tools["again"] = fleet.Find("once + InterruptedAgain")
+	tools["again"] = fleet.Find("once + RunAgain")
 	names, effects := slices.Sorted(maps.Keys(tools)), slices.Sorted(maps.Keys(fleet.Ends))
 	r := rand.New(rand.NewPCG(seed, 1))
 	started, b, handles := 0, backend{subject: subject}, []store.Store{subject.Store}

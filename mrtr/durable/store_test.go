@@ -317,7 +317,7 @@ func costsOfACall(t *testing.T, style kit.Style, again, keyed bool, updates [3]i
 	}
 	opts := mrtr.HandlerOptions{}
 	if again {
-		opts.Interrupted = mrtr.InterruptedAgain
+		opts.RunAgain = true
 	}
 	tool := &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, o), style, &opts)}
 	costs := func(want ...string) {
@@ -366,7 +366,7 @@ func TestAStoreThatFailsUnderAnEffectDoesNotSayThatNothingBegan(t *testing.T) {
 		})
 		kit.Once(st, "second", func(context.Context, string) (string, error) { return "", nil })
 		return kit.Out{}, nil
-	})), &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain})}
+	})), &mrtr.HandlerOptions{RunAgain: true})}
 	asked := tool.Begin()
 	require.NoError(t, asked.Err)
 	const again = "the server cannot remember it now. Send the same request again."

@@ -2,6 +2,7 @@ package durable_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -30,7 +31,9 @@ func (u *undone) of(key string) mrtr.Undoing {
 	return mrtr.UndoOf(key, func(_ context.Context, _ *mrtr.Call, what mrtr.Undo[string]) error {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.log = append(u.log, what.Value+": "+string(mrtr.ReasonOf(what.Why)))
+		var why *mrtr.Error
+		errors.As(what.Why, &why)
+		u.log = append(u.log, what.Value+": "+string(why.Reason))
 		return nil
 	})
 }

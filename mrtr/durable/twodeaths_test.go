@@ -115,7 +115,7 @@ func TestAYesIsToTheWordsThatWereAsked(t *testing.T) {
 			list.End(func(_ context.Context, at *kit.At) (kit.Out, error) { return kit.Out{Plan: plan.Of(at)}, nil })
 			styles["steps"] = list.MustBuild()
 			serve := func(i *instance) *kit.Trip {
-				opts := &mrtr.HandlerOptions{Interrupted: mrtr.InterruptedAgain}
+				opts := &mrtr.HandlerOptions{RunAgain: true}
 				return &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)}), styles[name], opts)}
 			}
 			one, other := serve(lonely), serve(newInstance(memory, ""))
@@ -154,7 +154,7 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 		"in the first of two":      {true, 0, []string{"hold"}, []string{"pay"}},
 		"in the second of the two": {true, 1, []string{"pay"}, []string{"hold"}},
 	} {
-		for name, again := range map[string]mrtr.Interrupted{"journal": 0, "resumable": 0, "native": mrtr.InterruptedAgain} {
+		for name, again := range map[string]bool{"journal": false, "resumable": false, "native": true} {
 			kit.InBubble(t, name+"/"+cut, func(t *testing.T) {
 				memory := store.NewMemory(nil)
 				var did kit.Deeds
@@ -176,7 +176,7 @@ func TestACallThatWasBeingUndoneDoesNotComplete(t *testing.T) {
 				}
 				serve := func(i *instance) *kit.Trip {
 					rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil), Listener: observe.With(&i.events)})
-					return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{Interrupted: again})}
+					return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, style, &mrtr.HandlerOptions{RunAgain: again})}
 				}
 				dying := newInstance(memory, "")
 				dying.on(func(op operation) error {

@@ -78,7 +78,7 @@ func TestUndoKnowsWhatItUndoesAfterATakeover(t *testing.T) {
 				require.Equal(t, idem, got[0].Idem)
 				require.Equal(t, row.inDoubt, got[0].InDoubt)
 				require.Equal(t, map[bool]string{false: "receipt"}[row.inDoubt], got[0].Value)
-				require.Equal(t, mrtr.OutcomeUnknown, mrtr.ReasonOf(got[0].Why))
+				kit.Ended(t, got[0].Why, mrtr.OutcomeUnknown)
 				require.Equal(t, 1, did.Count("paid"))
 				first.goOn()
 				kit.Ended(t, (<-own[0]).Err, mrtr.OutcomeUnknown)

@@ -295,20 +295,20 @@ func (r *run) match(questions []mrtr.AnyQuestion) (open []mrtr.AnyQuestion, _ er
 	if ending {
 		runtime.Goexit()
 	}
-	answers := r.own.Answers()
+	answers := r.own.Asked()
 	before, next := answers[:min(cursor, len(answers))], answers[min(cursor, len(answers)):]
 	if len(next) == 0 {
 		return questions, r.mayAsk(questions, before)
 	}
 	round := next[:min(len(questions), len(next))]
 	for i, q := range questions {
-		at := slices.IndexFunc(round, func(g mrtr.Given) bool { return g.Key == q.Key() })
+		at := slices.Index(round, q.Key())
 		switch {
 		case at < 0 && i >= len(round):
 			r.unwind(r.own.Diverge("question %q is asked along with others, where it was not", q.Key()))
 		case at < 0:
-			r.unwind(r.own.Diverge("question %q is asked where %q was", q.Key(), round[i].Key))
-		case !round[at].To(q):
+			r.unwind(r.own.Diverge("question %q is asked where %q was", q.Key(), round[i]))
+		case !r.own.Fits(q):
 			open = append(open, q)
 		}
 	}
@@ -323,7 +323,7 @@ func (r *run) match(questions []mrtr.AnyQuestion) (open []mrtr.AnyQuestion, _ er
 
 // goBack takes the call back to a round of which it asks these questions again, if another version
 // of the handler asked them, and the call has done nothing since.
-func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
+func (r *run) goBack(asks []mrtr.AnyQuestion, later []string) bool {
 	if !r.own.Replaced() {
 		return false
 	}
@@ -332,8 +332,8 @@ func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
 			return false
 		}
 	}
-	for _, g := range later {
-		if !r.own.Forget(g.Key) {
+	for _, key := range later {
+		if !r.own.Forget(key) {
 			return false
 		}
 	}
@@ -341,9 +341,9 @@ func (r *run) goBack(asks []mrtr.AnyQuestion, later []mrtr.Given) bool {
 }
 
 // mayAsk says why a question must not be asked now.
-func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []mrtr.Given) error {
+func (r *run) mayAsk(questions []mrtr.AnyQuestion, answers []string) error {
 	for _, q := range questions {
-		if slices.ContainsFunc(answers, func(g mrtr.Given) bool { return g.Key == q.Key() }) {
+		if slices.Contains(answers, q.Key()) {
 			return misuse("key %q stands for two questions: each needs a key of its own", q.Key())
 		}
 		if err := r.own.Asks(q); err != nil {
@@ -375,8 +375,8 @@ func (r *run) unread() error {
 	r.mu.Lock()
 	cursor := r.cursor
 	r.mu.Unlock()
-	if answers := r.own.Answers(); cursor < len(answers) {
-		return r.own.Diverge("question %q is no longer asked", answers[cursor].Key)
+	if answers := r.own.Asked(); cursor < len(answers) {
+		return r.own.Diverge("question %q is no longer asked", answers[cursor])
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (l *listener) Ended(ctx context.Context, r listen.Round, end listen.End) {
 		}
 	case end.Err != nil:
 		e.Kind, e.Err = CallStopped, end.Err
-		if mrtr.ReasonOf(end.Err) == mrtr.Diverged {
+		if ended := (*mrtr.Error)(nil); errors.As(end.Err, &ended) && ended.Reason == mrtr.Diverged {
 			e.Reason = "begun with version " + r.Version
 		}
 	case end.Stopped:

@@ -97,7 +97,7 @@ func (l *list[In, Out]) enter(ctx context.Context, p *mrtr.Pass, in In) (_ *mrtr
 			break
 		}
 		if l.detach[i] {
-			mrtr.Detach(ctx)
+			at.Call.Detach()
 		}
 		q, err := l.step(ctx, at, i, own.walked)
 		if err != nil {
@@ -112,7 +112,7 @@ func (l *list[In, Out]) enter(ctx context.Context, p *mrtr.Pass, in In) (_ *mrtr
 		return mrtr.Need(questions...), none, nil
 	}
 	if l.detach[len(l.steps)] {
-		mrtr.Detach(ctx)
+		at.Call.Detach()
 	}
 	return l.finish(ctx, at)
 }
@@ -257,7 +257,7 @@ func (a asking[In, T]) holds(ctx context.Context, at *At[In]) (holds bool, _ mrt
 // nobody was asked.
 func loadAsk[T any](key string) func(p *mrtr.Pass) (value, error) {
 	return func(p *mrtr.Pass) (value, error) {
-		if !slices.ContainsFunc(p.Answers(), func(g mrtr.Given) bool { return g.Key == key }) {
+		if !slices.Contains(p.Asked(), key) {
 			return loadNote[T](p, key)
 		}
 		own, ok := mrtr.AnswerAs[T](p, key)
@@ -293,7 +293,7 @@ func takeDo[In, T any](ctx context.Context, at *At[In], key string, v *value, f 
 	if v.happened && v.skipped {
 		return nil
 	}
-	own, err := mrtr.Effect(ctx, at.pass, prefix+key, func(ctx context.Context, idem string) (T, error) {
+	own, err := mrtr.Once(ctx, at.pass.CallOf(styleName), key, func(ctx context.Context, idem string) (T, error) {
 		at.pass.Enter(key)
 		return f(ctx, at, idem)
 	}, opts...)

@@ -59,7 +59,10 @@ type value struct {
 
 // prefix begins the keys under which a list files its own values: none that an author's effect
 // could have.
-const prefix = "step:"
+const (
+	styleName = "step"
+	prefix    = styleName + ":"
+)
 
 // Question is the function that makes the question of a step. One that is [mrtr.Known] gives the
 // value at once; [mrtr.ErrSkip] passes the step over.
@@ -174,7 +177,7 @@ func OnStop[In, Out, T any](b *List[In, Out], s Step[T], undo mrtr.UndoFunc[T]) 
 }
 
 // Detach makes the call a task where it comes to the step that is added next, or to the end: see
-// [mrtr.Detach].
+// [mrtr.Call.Detach].
 func (b *List[In, Out]) Detach() {
 	if b.detach == nil {
 		b.detach = map[int]bool{}

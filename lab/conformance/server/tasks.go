@@ -107,6 +107,6 @@ func detach(ctx context.Context, c *mrtr.Call, _ nothing) (*mrtr.IncompleteResul
 	if !ok {
 		return mrtr.Need(whoAreYou), said{}, nil
 	}
-	mrtr.Detach(ctx)
+	c.Detach()
 	return nil, said{"Hello, " + user.Name + "!"}, work(ctx, jobTime) // one that ends at once needs no task
 }

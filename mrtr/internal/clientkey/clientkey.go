@@ -14,16 +14,11 @@ func Of(_ context.Context, req mcp.Request) string {
 			return key
 		}
 	}
-	return Member(req, "idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey")
-}
-
-// Member is the first of the named members of _meta that has text.
-func Member(req mcp.Request, names ...string) string {
 	if req.GetParams() == nil {
 		return ""
 	}
 	meta := req.GetParams().GetMeta()
-	for _, name := range names {
+	for _, name := range []string{"idempotencyKey", "idempotency-key", "io.modelcontextprotocol/idempotencyKey"} {
 		if key, _ := meta[name].(string); key != "" {
 			return key
 		}

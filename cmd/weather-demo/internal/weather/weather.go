@@ -67,7 +67,7 @@ func lateOnce(rt *mrtr.Runtime, card *options.Card) options.Handler {
 		}
 		work(ctx)
 		return nil, options.NewReport(place, units), nil
-	}), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce, Interrupted: mrtr.InterruptedAgain})
+	}), &mrtr.HandlerOptions{Needs: options.Always, Task: atOnce, RunAgain: true})
 }
 
 func lateSteps(rt *mrtr.Runtime, card *options.Card) options.Handler {
