@@ -294,3 +294,33 @@ func TestAnAnswerThatItsTypeRefusesBelowAnEffect(t *testing.T) {
 	require.Equal(t, `the answer to question "where" is refused by its type, below an effect: read it above`, end.Detail)
 	require.Equal(t, []string{"hold"}, end.Applied)
 }
+
+// pair refuses two that are alike, and panics where it has one of them alone.
+type pair struct{ From, To string }
+
+func (p *pair) UnmarshalJSON(text []byte) error {
+	var own map[string]*string
+	if err := json.Unmarshal(text, &own); err != nil {
+		return err
+	}
+	if *own["From"] == *own["To"] {
+		return errors.New("they are alike")
+	}
+	*p = pair{*own["From"], *own["To"]}
+	return nil
+}
+
+// A type that panics over an answer, when it is asked what it refuses, ends the call and nothing else.
+func TestATypeThatPanicsOverAnAnswer(t *testing.T) {
+	for name, style := range typeStyles(func() mrtr.Question[pair] { return mrtr.Elicit[pair]("q", "From where to where?") }) {
+		t.Run(name, func(t *testing.T) {
+			rt, _ := kit.NewRuntime(t, nil)
+			client := kit.Connect(t, kit.ServeStyle(rt, style, nil), nil)
+			answer := func(from, to string) wire.Answers {
+				return wire.Answers{"q": wire.Accept(map[string]any{"From": from, "To": to})}
+			}
+			kit.FailsWith(t, kit.Call(t, client, answer("LIS", "LIS")), "The tool failed unexpectedly.")
+			kit.Said(t, kit.Call(t, client, answer("LIS", "HND")), fmt.Sprint(pair{"LIS", "HND"}))
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mrtr-go/sdk/mrtr"
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
+	"github.com/mrtr-go/sdk/mrtr/internal/report"
 	"github.com/mrtr-go/sdk/mrtr/steps"
 )
 
@@ -277,6 +278,23 @@ func TestAFieldOfAnEffectIsLost(t *testing.T) {
 				require.Equal(t, &mrtr.Error{Reason: mrtr.Diverged, Replaced: true, Detail: of + test.detail, Applied: []string{"hold"}, NotUndone: []string{"hold"}}, kit.Ended(t, last.Err, mrtr.Diverged))
 			})
 		}
+	}
+}
+
+// voucherSnappish panics over vouchers of other versions.
+type voucherSnappish struct{ Ref string }
+
+func (*voucherSnappish) UnmarshalJSON([]byte) error { panic("snap") }
+
+// A type that panics over the value of another version ends the call, and its effect is not undone.
+func TestATypeThatPanicsOverAnEffect(t *testing.T) {
+	after := valued(voucherSnappish{})
+	for style, before := range valued(voucher{"A1", threeSeats}) {
+		t.Run(style, func(t *testing.T) {
+			last := deployed(t, before, after[style], nil)
+			require.EqualError(t, last.Err, `The tool failed unexpectedly. "hold" was done and could not be undone: do not call the tool again without checking.`)
+			require.Equal(t, "applied", report.EffectOf(last.Err))
+		})
 	}
 }
 

@@ -116,18 +116,17 @@ func (h history) settle(key string) {
 	}
 }
 
-// before is the history less the answer to a question, and less the attempts after it at effects of
-// which none may stand.
-func (h history) before(answer string) history {
+// takenBackWith are an answer to a question, and the attempts after it at effects of which none may stand.
+func (h history) takenBackWith(answer string) func(entry) bool {
 	stands := func(key string) bool {
 		return h.find(func(e *entry) bool { return e.key == key && e.mayStand() }) != nil
 	}
 	after := false
-	return slices.DeleteFunc(slices.Clone(h), func(e entry) bool {
+	return func(e entry) bool {
 		is := e.kind == listen.Answered && e.key == answer
 		after = after || is
 		return is || after && e.isFailure() && !stands(e.key)
-	})
+	}
 }
 
 // file adds an answer, or puts it in the place of the one before.

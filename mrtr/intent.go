@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
@@ -240,7 +241,7 @@ func (k *known) take(s *question.Spec) json.RawMessage {
 		return nil
 	}
 	value := e.value
-	k.answers = k.answers.before(s.Key)
+	k.answers = slices.DeleteFunc(slices.Clone(k.answers), k.answers.takenBackWith(s.Key))
 	return value
 }
 

@@ -288,6 +288,21 @@ func (l *ledger) grow(e entry, about listen.Entry) {
 	l.hear(about)
 }
 
+// remove takes entries out of the history. The caller holds l.mu.
+func (l *ledger) remove(is func(entry) bool) {
+	base := l.base
+	var left history
+	for i, e := range l.st.done {
+		switch {
+		case !is(e):
+			left = append(left, e)
+		case i < l.base:
+			base--
+		}
+	}
+	l.st.done, l.base = left, base
+}
+
 // hear keeps an entry for the listener until the lock is free. The caller holds l.mu.
 func (l *ledger) hear(e listen.Entry) {
 	if l.target.rt.opts.Listener != nil {
@@ -297,11 +312,14 @@ func (l *ledger) hear(e listen.Entry) {
 
 // locked runs f with the lock, and then tells the listener of what it heard.
 func (l *ledger) locked(f func()) {
-	l.mu.Lock()
-	f()
-	heard := l.heard
-	l.heard = nil
-	l.mu.Unlock()
+	heard := func() []listen.Entry {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f()
+		heard := l.heard
+		l.heard = nil
+		return heard
+	}()
 	if heard != nil {
 		l.tell(heard)
 	}

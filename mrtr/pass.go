@@ -180,7 +180,7 @@ func AnswerAs[T any](p *Pass, key string) (v T, ok bool) {
 func (p *Pass) Forget(key string) (ok bool) {
 	p.locked(func(l *ledger) {
 		if ok = !l.st.done.standsOn(key); ok {
-			l.st.done = l.st.done.before(key)
+			l.remove(l.st.done.takenBackWith(key))
 		}
 	})
 	return ok
@@ -217,9 +217,7 @@ func (p *Pass) Note(key string, value json.RawMessage) {
 
 // Unnote forgets it.
 func (p *Pass) Unnote(key string) {
-	p.locked(func(l *ledger) {
-		l.st.done = slices.DeleteFunc(slices.Clone(l.st.done), func(e entry) bool { return e.kind == listen.Noted && e.key == key })
-	})
+	p.locked(func(l *ledger) { l.remove(func(e entry) bool { return e.kind == listen.Noted && e.key == key }) })
 }
 
 // Noted is the value that Note remembered.
@@ -276,12 +274,13 @@ func (p *Pass) FinishOnce(ctx context.Context, key string, f func() error) error
 
 // Mismatch says how a type of today fails to hold the value of an effect, "" if it holds it.
 func (p *Pass) Mismatch(key string, today any) (how string) {
+	var value json.RawMessage
 	p.locked(func(l *ledger) {
-		if e := l.st.done.effect(key); e != nil {
-			how = l.st.lost(l.target.version, e.value, today)
+		if e := l.st.done.effect(key); e != nil && l.st.isReplaced(l.target.version) {
+			value = e.value
 		}
 	})
-	return how
+	return lost(value, today)
 }
 
 // Diverge is the error of a handler that goes another way than in an earlier round.
@@ -335,12 +334,16 @@ func readAnswer[T any](p *Pass, value json.RawMessage, key string) (v T, ok bool
 	if err == nil {
 		return v, true
 	}
-	p.locked(func(l *ledger) {
-		if q := l.freshOf(key); q != nil {
-			q.RefusedBy = question.RefusedAs(reader[T](), value, key)
-			l.refused = true
-		}
-	})
+	fresh := false
+	p.locked(func(l *ledger) { fresh = l.freshOf(key) != nil })
+	if fresh {
+		note := question.RefusedAs(reader[T](), value, key)
+		p.locked(func(l *ledger) {
+			if q := l.freshOf(key); q != nil {
+				q.RefusedBy, l.refused = note, true
+			}
+		})
+	}
 	var none T
 	return none, false
 }

@@ -72,7 +72,7 @@ func (r *round) serve(ctx context.Context) (o keep.Outcome) {
 		r.reportAnswers(listen.HowRepeated)
 		r.leave(r.intent == nil) // a first round has run here, and its outcome is another one's
 	}
-	if (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || r.rejected != nil) && !o.Orphaned {
+	if !o.Orphaned && (!r.keeps || r.intent != nil && r.intent.untold || o.Repeated || r.rejected != nil) {
 		r.endedOrRefused(ctx, o)
 	}
 	return o
@@ -428,10 +428,11 @@ func (r *round) endedWith(ctx context.Context, o keep.Outcome) {
 	if r.target.rt.opts.Listener == nil {
 		return
 	}
-	r.locked(func() {})
+	var out sent
+	r.locked(func() { out = r.sent })
 	e := listen.End{StateBytes: len(o.Token), Stopped: o.Stopped, Err: o.Err, Repeated: o.Repeated}
-	for i := range r.sent.asks {
-		if p := &r.sent.asks[i]; r.sent.token == o.Token && !p.Answered() {
+	for i := range out.asks {
+		if p := &out.asks[i]; out.token == o.Token && !p.Answered() {
 			e.Asks = append(e.Asks, p.Key)
 		}
 	}

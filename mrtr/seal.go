@@ -246,7 +246,7 @@ func (r *round) requests(token string) (mcp.InputRequestMap, error) {
 
 // send notes the questions that go out, and tells a task of their deadlines.
 func (r *round) send(token string, asks []question.Pending) {
-	r.sent = sent{token, asks}
+	r.locked(func() { r.sent = sent{token, asks} })
 	if until := question.Deadlines(asks); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
 			task.AnswerBy(until)

@@ -62,8 +62,9 @@ func (st *state) isDeployed(by string) bool { return cmp.Or(st.sealed, st.versio
 // lost says how today's type fails to hold a value that another version made; "" if it does
 // not. JSON ignores fields that the type lacks, so a renamed field would silently be zero, and
 // a handler would pay for a booking without its number. A field that was added is no loss.
-func (st *state) lost(by string, value json.RawMessage, today any) string {
-	if !st.isReplaced(by) || len(value) == 0 {
+// The type's own methods are called, and may panic.
+func lost(value json.RawMessage, today any) string {
+	if len(value) == 0 {
 		return ""
 	}
 	strict := json.NewDecoder(bytes.NewReader(value))

@@ -217,3 +217,19 @@ func FuzzDecodeState(f *testing.F) {
 		}
 	})
 }
+
+// What is taken back from the rounds before this one leaves the effects of this one where they are.
+func TestWhatIsTakenBackHidesNoEffect(t *testing.T) {
+	rt, err := New(nil)
+	require.NoError(t, err)
+	defer rt.Close()
+	answer := func(key string) entry { return entry{kind: listen.Answered, key: key} }
+	l := &ledger{target: &target{rt: rt}, st: state{done: history{answer("size"), {kind: listen.Noted, key: "note"}, answer("colour")}}, base: 3}
+	p := new(Pass).begin(l)
+	p.Unnote("note")
+	require.True(t, p.Forget("size"))
+	l.grow(entry{kind: listen.Happened, key: "pay"}, listen.Entry{})
+	left := readRemains(l.Left()).done
+	require.Len(t, left, 1)
+	require.Equal(t, "pay", left[0].key)
+}

@@ -28,7 +28,7 @@ func (r *round) turn(over error) keep.Turn {
 	}
 	if r.isLookedAfter() && !r.canUndo() { // else the turn that asked is due
 		turn.Due = r.due(time.UnixMilli(r.st.until))
-		turn.Asked, _ = t.Write(keep.Outcome{Token: r.ex.token, Request: r.request()})
+		turn.Asked, _ = t.Write(keep.Outcome{Token: r.ex.token, Request: r.request(r.known != nil)})
 	}
 	return turn
 }
@@ -81,7 +81,8 @@ func (r *round) nextTurn() {
 		r.st.turn++
 	}
 	if r.notes != nil {
-		r.st.mark = r.notes.Mark()
+		mark := r.notes.Mark()
+		r.locked(func() { r.st.mark = mark })
 	}
 	_, ttl := r.states()
 	r.st.until = time.Now().Add(ttl).UnixMilli()
@@ -105,7 +106,7 @@ func (r *round) firstTurn() keep.Turn {
 	}
 	if r.isLookedAfter() {
 		turn.Due = r.due(until)
-		turn.Asked, _ = t.Write(keep.Outcome{Request: r.request()})
+		turn.Asked, _ = t.Write(keep.Outcome{Request: r.request(r.known != nil)})
 	}
 	return turn
 }

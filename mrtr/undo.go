@@ -171,17 +171,18 @@ func (l *ledger) undoOne(ctx context.Context, e *entry, undo Undoing, why error)
 	l.mu.Lock()
 	u := Undo[json.RawMessage]{Idem: l.idem(e.key, l.st.done.isFree(e.key)), InDoubt: !e.isEffect() || e.doubt, Why: why, Unknown: unknown}
 	l.mu.Unlock()
-	lost := ""
 	if !u.InDoubt {
 		u.Value = e.value
-		lost = l.st.lost(l.target.version, e.value, undo.value())
 	}
 	began, found := time.Now(), false
 	failed := guard(func() error { // the methods of its error may panic too
-		if lost != "" {
-			end.doubt = false
-			return misuse("the value of effect %q %s", shown(e.key), lost)
+		end.doubt = false
+		if l.st.isReplaced(l.target.version) {
+			if how := lost(u.Value, undo.value()); how != "" {
+				return misuse("the value of effect %q %s", shown(e.key), how)
+			}
 		}
+		end.doubt = true
 		err := undo.run(ctx, new(Pass).begin(l).Call(), u)
 		found = errors.Is(err, ErrFound)
 		end.doubt = err != nil && !found && inDoubt(ctx, err)
@@ -238,12 +239,12 @@ func (p *Pass) Abandon(why error) (tells func(later *Pass)) {
 	return func(later *Pass) { later.locked(func(l *ledger) { l.st.done = append(l.st.done, ends...) }) }
 }
 
-// AbandonedElsewhere leaves the effects to an Abandon that is still under way.
-func (p *Pass) AbandonedElsewhere() {
+// LeaveEffects leaves the effects to another pass of the call, which goes on or undoes them.
+func (p *Pass) LeaveEffects(why string) {
 	p.locked(func(l *ledger) {
 		for _, u := range l.undos() {
 			if e := l.st.done.find(func(e *entry) bool { return e.mayStand() && shown(e.key) == u.key }); e != nil && l.st.done.undoing(e.key) == nil {
-				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: "it is still being undone"})
+				l.grow(entry{kind: listen.Undone, key: e.key, doubt: true}, listen.Entry{Reason: why})
 			}
 		}
 	})
@@ -266,19 +267,20 @@ func (r *round) isLookedAfter() bool {
 func (r *round) lookAfter(o *keep.Outcome) {
 	if r.keeps && o.Token != "" && r.isLookedAfter() && r.canUndo() {
 		r.locked(func() { r.watched = true })
-		o.Due, o.Request = r.due(time.UnixMilli(r.st.until)), r.request()
+		o.Due, o.Request = r.due(time.UnixMilli(r.st.until)), r.request(false)
 	}
 }
 
-// request is the request of this round for the sweeper that looks after it.
-func (r *round) request() json.RawMessage {
+// request is the request of this round for the sweeper that looks after it. The call splits off from the
+// state that comes with it.
+func (r *round) request(splits bool) json.RawMessage {
 	w := jsontext.Begin(nil, "v", recordFormat)
 	w.Text("method", r.ex.method)
 	w.Text("name", r.ex.name)
 	w.Text("principal", r.principal)
 	w.Text("audience", r.target.Audience)
 	w.Text("arguments", string(r.ex.arguments))
-	w.Flag("split", r.known != nil)
+	w.Flag("split", splits)
 	if in := r.intent; in != nil {
 		w.Text("mark", r.st.mark)
 		w.Text("intent", in.name)

@@ -54,26 +54,26 @@ var explored = []fault{
 	{what: "A round that is let go of leaves its failures to the next request.", file: histories,
 		old: `len(open) == 0 && end > 0 && all[end-1].isFailure()`, new: `!ON && len(open) == 0 && end > 0 && all[end-1].isFailure()`},
 	{what: "The token of a frame can be used again.", file: held,
-		old: `	if r != nil {
-		t.unpark(r)
-	}`, new: `	if r != nil {
-		if t.unpark(r); ON {
+		old: `		t.unpark(r)
+	}
+	return r`, new: `		if t.unpark(r); ON {
 			t.byToken[token] = r
 		}
-	}`},
-	{what: "A call that ends keeps its frame.", file: linears,
-		old: `	t := framesOf(p)
-	r := t.take(p.Frame())
-	if r == nil {`, new: `	t := framesOf(p)
-	r := (*run)(nil)
-	if !ON {
-		r = t.take(p.Frame())
 	}
-	if r == nil {`},
+	return r`},
+	{what: "A call that ends keeps its frame.", file: linears,
+		old: `	r := t.take(p)
+	own := *p.Scratch()`, new: `	r := (*run)(nil)
+	if !ON {
+		r = t.take(p)
+	}
+	own := *p.Scratch()`},
 	{what: "A late answer undoes again what its call's frame was undone for.", file: linears,
-		old: `		t.tellOfEnd(p)`, new: `		if !ON {
-			t.tellOfEnd(p)
-		}`},
+		old: `			t.tellOfEnd(p)`, new: `			if !ON {
+				t.tellOfEnd(p)
+			}`},
+	{what: "A repeated request undoes what its call goes on with.", file: held,
+		old: `if !kept && !r.how.replays {`, new: `if !ON && !kept && !r.how.replays {`},
 	{what: "A frame outlives its time.", file: held,
 		old: `+ t.limits.FrameTTL
 	if`, new: `+ PICK(100*t.limits.FrameTTL, t.limits.FrameTTL)
@@ -97,7 +97,7 @@ var explored = []fault{
 		p.B = l.st.done.appendBasis(p.B, key, free)
 	}`},
 	{what: "A replay does not compare the wording of its questions.", file: runs,
-		old: `case !round[at].To(q):`, new: `case !ON && !round[at].To(q):`},
+		old: `case !r.own.Fits(q):`, new: `case !ON && !r.own.Fits(q):`},
 	{what: "An effect that is asked for twice in one entry has its value both times.", file: effects,
 		old: `if slices.Contains(p.used, a.key) {`, new: `if !ON && slices.Contains(p.used, a.key) {`},
 	{what: "A legacy client gets the first round and no more.", file: "mrtr/tool.go",

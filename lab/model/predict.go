@@ -20,6 +20,7 @@ type prediction struct {
 	reached  bool        // its incident
 	turns    bool        // its round is remembered
 	entered  bool        // the handler
+	late     bool        // its frame had gone on with the call, or ended with it
 	undoes   undoing
 }
 
@@ -68,6 +69,7 @@ func (w *world) predict(r *request) *prediction {
 	}
 	s := r.from.state.clone()
 	s.at, s.given = r.at, ""
+	p.late = s.frame.hasLeft(w.instance(s), time.Now())
 	answered := w.judge(p, s, r)
 	switch {
 	case s.turn > 0 && s.given != "":
@@ -94,7 +96,7 @@ func (w *world) over(p *prediction, s *state) {
 		return
 	}
 	w.drop(s)
-	if s.turn == 0 && s.frame.isUndone(w.instance(s)) && !s.tool.style.replays() {
+	if s.turn == 0 && p.late && !s.tool.style.replays() {
 		return
 	}
 	stands := s.effects[undoable] != nil
@@ -330,7 +332,6 @@ func (w *world) open(p *prediction, s *state) {
 // drop ends a frame that the running instance holds.
 func (w *world) drop(s *state) {
 	if f := s.frame; f != nil && f.holder == w.instance(s) {
-		f.undone = f.undone || !f.gone && !time.Now().Before(f.expires)
 		f.gone = true
 	}
 }

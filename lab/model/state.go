@@ -76,7 +76,6 @@ type frame struct {
 	holder  *instance
 	expires time.Time
 	gone    bool
-	undone  bool // its call ended with it, before a request came
 }
 
 // effectRun is an effect that the model expects to be attempted. The parts that
@@ -176,8 +175,10 @@ func newState(call int, t *tool, r *request, begun int) *state {
 	}
 }
 
-// isUndone reports whether an instance has undone the call of a frame that no request came for in time.
-func (f *frame) isUndone(i *instance) bool { return f != nil && f.holder == i && f.undone }
+// hasLeft reports whether an instance has held a frame that is gone.
+func (f *frame) hasLeft(i *instance, now time.Time) bool {
+	return f != nil && f.holder == i && !f.alive(i, now)
+}
 
 // alive reports whether a frame can be resumed by an instance.
 func (f *frame) alive(i *instance, now time.Time) bool {

@@ -83,6 +83,9 @@ func (n *notes) Begun(ctx context.Context) error {
 		}
 		return given()
 	}
+	if again, _ := n.isMet(); again { // its effects are not those of the run that is held
+		return keep.ErrElsewhere
+	}
 	err := n.held.Note(ctx, n.effects())
 	switch {
 	case err == nil:

@@ -493,3 +493,50 @@ func serveHolding[T any](t *testing.T, i *instance, did *kit.Deeds, style, versi
 	rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)})
 	return &kit.Trip{Runtime: rt, Handler: mrtr.Tool(rt, styles[style], &mrtr.HandlerOptions{RunAgain: true, Version: version})}
 }
+
+// updated calls a function after each update.
+type updated struct {
+	*instance
+	then func()
+}
+
+func (u updated) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	defer u.then()
+	return u.instance.Update(ctx, key, at, value, ttl)
+}
+
+// A run that finds the effects of an earlier one in its turn, when the context of its own effect has just
+// ended, has no other effect before it goes on with those.
+func TestARunThatIsToGoOnHasNoOtherEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var did kit.Deeds
+		memory := store.NewMemory(nil)
+		one, two := newInstance(memory, ""), newInstance(memory, "")
+		var cancel context.CancelFunc
+		serve := func(i store.Store, reach func(string)) *kit.Trip {
+			rt := kit.TripRuntime(t, &mrtr.Options{Durable: durable.In(i, nil)})
+			return kit.NewTrip(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ kit.In) (kit.Out, error) {
+				short, end := context.WithCancel(s.Ctx)
+				defer end()
+				cancel = end
+				draft := did.Do("draft")
+				_, err := mrtr.Once(short, s.Call, "draft", func(ctx context.Context, idem string) (string, error) {
+					defer reach(afterEffect)
+					return draft(ctx, idem)
+				}, &mrtr.EffectOptions[string]{Again: true})
+				if err != nil {
+					kit.Once(s, "fallback", did.Do("fallback"))
+				}
+				kit.Ask(s, kit.Text("seat"))
+				return kit.Out{}, nil
+			})), "")
+		}
+		first, second := serve(one, one.reach), serve(updated{two, func() { cancel() }}, two.reach)
+		one.at = afterEffect
+		own := one.stopsIn(first.Begin)
+		require.Equal(t, []string{"seat"}, second.Begin().Asks)
+		one.goOn()
+		<-own
+		require.Zero(t, did.Count("fallback"))
+	})
+}

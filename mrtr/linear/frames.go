@@ -55,8 +55,10 @@ type place struct {
 	links    [3]link       // one for each list that a run can be in at once
 }
 
-// A callEnd is left of a call that ended with its held handler. A request may still bring its state.
+// A callEnd is left of a call that ended with its held handler, or went on with it. A request may still
+// bring its state.
 type callEnd struct {
+	resumed bool          // the effects are another request's
 	undone chan struct{} // closed when its effects are undone
 	tells  func(later *mrtr.Pass)
 }
@@ -141,15 +143,20 @@ func (t *frames) goesOnElsewhere(r *run) bool {
 	return t.drains && r.how.replays && (!r.placed || !t.ephemeral)
 }
 
-// take hands out the run of a token, once, and nil where it is gone.
-func (t *frames) take(token string) *run {
+// take hands out the run that a pass goes on with, once, and nil where it is gone.
+func (t *frames) take(p *mrtr.Pass) *run {
+	token := p.Frame()
 	if token == "" {
 		return nil
 	}
+	kept := p.Round().Kept
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.byToken[token]
 	if r != nil {
+		if !kept && !r.how.replays {
+			t.remember(r, &callEnd{resumed: true})
+		}
 		t.unpark(r)
 	}
 	return r
@@ -233,7 +240,12 @@ func (t *frames) noteEnd(r *run) {
 		return
 	}
 	r.callEnd = &callEnd{undone: make(chan struct{})}
-	t.ends[r.token] = r.callEnd
+	t.remember(r, r.callEnd)
+}
+
+// remember remembers what became of a parked run. The caller holds t.mu.
+func (t *frames) remember(r *run, end *callEnd) {
+	t.ends[r.token] = end
 	t.oldestEnds = append(t.oldestEnds, r.token)
 	for len(t.oldestEnds) > maxEnds {
 		delete(t.ends, t.oldestEnds[0])
@@ -249,7 +261,11 @@ func (t *frames) tellOfEnd(p *mrtr.Pass) {
 	t.mu.Lock()
 	end := t.ends[p.Frame()]
 	t.mu.Unlock()
-	if end == nil {
+	switch {
+	case end == nil:
+		return
+	case end.resumed:
+		p.LeaveEffects("another request went on with the call")
 		return
 	}
 	late := time.NewTimer(patience)
@@ -260,7 +276,7 @@ func (t *frames) tellOfEnd(p *mrtr.Pass) {
 			end.tells(p)
 		}
 	case <-late.C:
-		p.AbandonedElsewhere()
+		p.LeaveEffects("it is still being undone")
 	}
 }
 

@@ -130,6 +130,34 @@ func TestFramesThatDoNotHeedTheirContext(t *testing.T) {
 	})
 }
 
+// A request that is sent again, where its frame has gone on with the call, leaves the call's effects alone.
+func TestARepeatUndoesNothingOfACallThatGoesOn(t *testing.T) {
+	kit.Differs(t, "a repeat gets the result")
+	var un kit.Deeds
+	tool := kit.ServeTrip(t, linear.Coroutine(func(ctx context.Context, c *mrtr.Call, _ kit.In) (kit.Out, error) {
+		if err := mrtr.Do(ctx, c, "hold", func(context.Context, string) error { return nil }); err != nil {
+			return kit.Out{}, err
+		}
+		if _, err := linear.Ask(ctx, c, kit.Text("first")); err != nil {
+			return kit.Out{}, err
+		}
+		last, err := linear.Ask(ctx, c, kit.Text("last"))
+		return kit.Out{Plan: last}, err
+	}).OnStop(mrtr.UndoOf("hold", func(context.Context, *mrtr.Call, mrtr.Undo[struct{}]) error { un.Note("hold"); return nil })))
+	asked := tool.Begin()
+	last := tool.Answer(asked, "x")
+	require.NoError(t, last.Err)
+	repeat := func(of kit.Reply) {
+		t.Helper()
+		require.Equal(t, []string{"hold"}, kit.Ended(t, tool.Answer(of, "x").Err, mrtr.FrameGone).Unknown)
+	}
+	repeat(asked)
+	require.Equal(t, "x", tool.Answer(last, "x").Plan)
+	repeat(last)
+	repeat(asked)
+	require.Empty(t, un.Done)
+}
+
 func TestFramesAreCappedInBytes(t *testing.T) {
 	var did kit.Deeds
 	rt := kit.TripRuntime(t, &mrtr.Options{Limits: mrtr.Limits{MaxFrameBytes: 10_000}})

@@ -90,7 +90,7 @@ func style[In, Out any](h Func[In, Out], print string, how how) mrtr.Style[In, O
 			case err != nil: // the handler may still be ending
 				return nil, none, err
 			case t.ended():
-				*p.Scratch() = nil
+				*p.Scratch() = hasLeft{}
 				return nil, b.out, t.err
 			}
 			if how.parks {
@@ -122,7 +122,7 @@ func runOf(p *mrtr.Pass, how how, body func() body) (*run, error) {
 		return r, nil
 	}
 	t := framesOf(p)
-	r := t.take(p.Frame())
+	r := t.take(p)
 	switch {
 	case r != nil:
 	case p.Call().Round() > 1 && !how.replays:
@@ -150,17 +150,23 @@ func (h how) wait(p *mrtr.Pass) error {
 // leave lets go of a handler whose call has ended, or goes on at another instance.
 func leave(p *mrtr.Pass, elsewhere bool) {
 	t := framesOf(p)
-	r := t.take(p.Frame())
+	r := t.take(p)
+	own := *p.Scratch()
 	if r == nil {
-		r, _ = (*p.Scratch()).(*run)
+		r, _ = own.(*run)
 	}
 	switch {
 	case r == nil:
-		t.tellOfEnd(p)
+		if _, had := own.(hasLeft); !had {
+			t.tellOfEnd(p)
+		}
 	case elsewhere:
 		r.letGo("another instance ran its round", &mrtr.Error{Reason: mrtr.FrameGone}, r.how.replays)
 	default:
 		r.end(context.Canceled)
 	}
-	*p.Scratch() = nil
+	*p.Scratch() = hasLeft{}
 }
+
+// hasLeft is in place of the run that a round had.
+type hasLeft struct{}

@@ -74,6 +74,13 @@ var Abandoned = map[string]Contract{
 		g.Books(g.Answer(g.Answer(two, "single"), "yes"))
 		inn.abandons()
 	}, Did: "2/2/1", Undone: "1/1"},
+	"split, and the new call is left where it first asks": {Play: func(inn *Inn) {
+		g := ann(inn)
+		one, two := g.Begin(), g.Begin()
+		g.Books(g.Answer(g.Answer(one, "double"), "yes"))
+		require.Equal(inn, []string{"sure"}, g.Answer(two, "single").Asks)
+		inn.abandons()
+	}, Did: "2/2/1", Undone: "1/1"},
 	"split, and an instance dies in the first turn of the new call": {Play: func(inn *Inn) {
 		g := ann(inn)
 		one, two := g.Begin(), g.Begin()

@@ -125,6 +125,24 @@ func TestWritesThatNobodyConfirmed(t *testing.T) {
 	}
 }
 
+// A result that the store has taken may be another request's already: its holder, which did not hear of
+// that, does not take it back.
+func TestAResultIsNotTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fickleStore{Memory: store.NewMemory(nil), fates: []fate{done, unheard}}
+		turn := turnOf(t, s)
+		held := takes(t, newTable(t, s), turn)
+		require.NoError(t, held.Note(t.Context(), pay))
+		held.Due(time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
+		require.ErrorIs(t, held.Finish(t.Context(), json.RawMessage(`"questions"`), nil), claim.ErrNotTaken)
+		held.LetGo(t.Context(), pay)
+		again, err := newTable(t, s).Take(t.Context(), turn)
+		require.NoError(t, err)
+		require.Nil(t, again.Held)
+		require.Equal(t, `"questions"`, string(again.Result))
+	})
+}
+
 // A turn that was let go of with nothing done binds nobody to its answers.
 func TestALetGoTurn(t *testing.T) {
 	for _, c := range []struct {

@@ -303,7 +303,7 @@ func (h *Held) write(ctx context.Context) error {
 			h.fenced = true
 		case err != nil:
 			return err
-		case r.status == h.record.status && r.status != running:
+		case r.status == done || r.status == h.record.status && r.status != running: // others may have read it
 			h.at, h.unsure = at, false
 			return nil
 		case at > h.at:
