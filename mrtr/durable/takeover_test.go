@@ -531,7 +531,7 @@ func TestARunThatIsToGoOnHasNoOtherEffect(t *testing.T) {
 				return kit.Out{}, nil
 			})), "")
 		}
-		first, second := serve(one, one.reach), serve(updated{two, func() { cancel() }}, two.reach)
+		first, second := serve(one, one.reach), serve(updated{two, func() { cancel(); time.Sleep(time.Second) }}, two.reach)
 		one.at = afterEffect
 		own := one.stopsIn(first.Begin)
 		require.Equal(t, []string{"seat"}, second.Begin().Asks)
