@@ -31,12 +31,12 @@ func everything(rt *mrtr.Runtime) *mcp.Server {
 	for _, name := range []string{"one", "two"} {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, mrtr.Native(kit.Asking(kit.Units, kit.Itself)), nil))
 		server.AddPrompt(&mcp.Prompt{Name: name, Arguments: []*mcp.PromptArgument{{Name: "location"}}},
-			mrtr.Prompt(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ map[string]string) (*mcp.GetPromptResult, error) {
+			rt.Prompt(mrtr.Native(kit.Guarded(func(s *kit.Stage, _ map[string]string) (*mcp.GetPromptResult, error) {
 				v := kit.Ask(s, kit.Units)
 				return &mcp.GetPromptResult{Description: v}, nil
 			})), nil))
 		server.AddResource(&mcp.Resource{Name: name, URI: "mem://" + name},
-			mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, uri string) (*mcp.ReadResourceResult, error) {
+			rt.Resource(mrtr.Native(kit.Guarded(func(s *kit.Stage, uri string) (*mcp.ReadResourceResult, error) {
 				v := kit.Ask(s, kit.Units)
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: v}}}, nil
 			})), nil))
@@ -225,7 +225,7 @@ func TestArgumentsWithoutCanonicalFormAreRefused(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)
 	server := kit.NewServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		rt.RawTool(mrtr.Native(func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			t.Error("entered: what it did above its question would have happened")
 			return mrtr.Need(kit.Units), nil, nil
 		}), nil))
@@ -319,7 +319,7 @@ func TestArgumentsThatDifferInCaseAreRefused(t *testing.T) {
 	server := kit.NewServer()
 	sure := mrtr.Confirm("sure", "Pay?")
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
+		rt.RawTool(mrtr.Native(kit.Guarded(func(s *kit.Stage, raw json.RawMessage) (*mcp.CallToolResult, error) {
 			var in struct{ Order json.RawMessage }
 			require.NoError(t, json.Unmarshal(raw, &in))
 			kit.Ask(s, sure)

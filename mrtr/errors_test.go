@@ -66,7 +66,7 @@ func TestReasonsOfErrors(t *testing.T) {
 func TestACodeOfTheClientIsNotPassedOn(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)
 	server := kit.NewServer()
-	server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+	server.AddPrompt(&mcp.Prompt{Name: "p"}, rt.Prompt(mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		_, err := kit.Units.AskOver(ctx, c.Session())
 		return nil, nil, fmt.Errorf("asking: %w", err)
 	}), nil))
@@ -135,7 +135,7 @@ func TestAnAddressInTheLogIsBounded(t *testing.T) {
 			seen := &kit.Recorder{}
 			both := observers{seen, observe.Log(logger)}
 			rt, _ := kit.NewRuntime(t, &mrtr.Options{Listener: observe.With(both)})
-			h := mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+			h := rt.Resource(mrtr.Native(func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{}, nil
 			}), nil)
 			for _, state := range []string{"", "forged"} {

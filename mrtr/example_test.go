@@ -141,7 +141,7 @@ func ExampleNeed() {
 }
 
 // A prompt asks as a tool does.
-func ExamplePrompt() {
+func ExampleRuntime_Prompt() {
 	handler := func(_ context.Context, c *mrtr.Call, arguments map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
@@ -155,7 +155,7 @@ func ExamplePrompt() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	server.AddPrompt(&mcp.Prompt{Name: "describe", Arguments: []*mcp.PromptArgument{{Name: "place"}}}, mrtr.Prompt(rt, mrtr.Native(handler), nil))
+	server.AddPrompt(&mcp.Prompt{Name: "describe", Arguments: []*mcp.PromptArgument{{Name: "place"}}}, rt.Prompt(mrtr.Native(handler), nil))
 
 	session := connectUser(server, map[string]any{"units": "metric"}, "")
 	defer session.Close()
@@ -170,7 +170,7 @@ func ExamplePrompt() {
 }
 
 // A resource asks as a tool does. Its input is the address.
-func ExampleResource() {
+func ExampleRuntime_Resource() {
 	handler := func(_ context.Context, c *mrtr.Call, uri string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
@@ -183,7 +183,7 @@ func ExampleResource() {
 		panic(err)
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
-	server.AddResource(&mcp.Resource{Name: "lisbon", URI: "weather://lisbon"}, mrtr.Resource(rt, mrtr.Native(handler), nil))
+	server.AddResource(&mcp.Resource{Name: "lisbon", URI: "weather://lisbon"}, rt.Resource(mrtr.Native(handler), nil))
 
 	session := connectUser(server, map[string]any{"units": "metric"}, "")
 	defer session.Close()
@@ -198,7 +198,7 @@ func ExampleResource() {
 }
 
 // A raw tool has a schema made at run time, and reads its arguments itself.
-func ExampleRawTool() {
+func ExampleRuntime_RawTool() {
 	handler := func(_ context.Context, c *mrtr.Call, arguments json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 		unit, ok := mrtr.Answer(c, kit.Units)
 		if !ok {
@@ -213,7 +213,7 @@ func ExampleRawTool() {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "weather", Version: "1"}, nil)
 	schema := json.RawMessage(`{"type":"object","properties":{"location":{"type":"string"}}}`)
-	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: schema}, mrtr.RawTool(rt, mrtr.Native(handler), nil))
+	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: schema}, rt.RawTool(mrtr.Native(handler), nil))
 
 	session := connectUser(server, map[string]any{"units": "metric"}, "")
 	defer session.Close()

@@ -229,6 +229,6 @@ func TestToolsThatCannotBeUsedAreNotOffered(t *testing.T) {
 	prompt := mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return nil, nil, nil
 	})
-	require.NotPanics(t, func() { mrtr.Prompt(rt, prompt, nil) })
-	require.Panics(t, func() { mrtr.Prompt(rt, prompt, &mrtr.HandlerOptions{Name: "x"}) })
+	require.NotPanics(t, func() { rt.Prompt(prompt, nil) })
+	require.Panics(t, func() { rt.Prompt(prompt, &mrtr.HandlerOptions{Name: "x"}) })
 }

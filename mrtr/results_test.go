@@ -31,15 +31,15 @@ func TestResultsAreNotSharedBetweenCalls(t *testing.T) {
 	resource.Contents = resource.Contents[:1]
 	server := kit.NewServer()
 	server.AddTool(&mcp.Tool{Name: "raw", InputSchema: map[string]any{"type": "object"}},
-		mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+		rt.RawTool(mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			return nil, tool, nil
 		}), nil))
 	server.AddPrompt(&mcp.Prompt{Name: "p"},
-		mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		rt.Prompt(mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 			return nil, prompt, nil
 		}), nil))
 	server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r", MIMEType: "text/plain"},
-		mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+		rt.Resource(mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 			return nil, resource, nil
 		}), nil))
 	var wg sync.WaitGroup
@@ -98,7 +98,7 @@ func TestPanicsEndTheCallAndNothingElse(t *testing.T) {
 	t.Run("in a prompt", func(t *testing.T) {
 		rt, _ := kit.NewRuntime(t, nil)
 		server := kit.NewServer()
-		server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+		server.AddPrompt(&mcp.Prompt{Name: "p"}, rt.Prompt(mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 			panic(kit.Canary)
 		}), nil))
 		reply := kit.Send(t, kit.Connect(t, server, nil), wire.Request{Method: "prompts/get", Name: "p"})
@@ -206,7 +206,7 @@ func TestAResultIsNoOutput(t *testing.T) {
 			register()
 		}()
 	}
-	require.NotNil(t, mrtr.RawTool(rt, mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
+	require.NotNil(t, rt.RawTool(mrtr.Native(func(context.Context, *mrtr.Call, json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 		return nil, nil, nil
 	}), nil))
 }
@@ -229,9 +229,9 @@ func TestAWholeResultDoesNotAsk(t *testing.T) {
 			t.Run(explanation+", "+way, func(t *testing.T) {
 				rt, seen := kit.NewRuntime(t, nil)
 				server := kit.NewServer()
-				server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, wholeResult[json.RawMessage, mcp.CallToolResult](t, text), nil))
-				server.AddPrompt(&mcp.Prompt{Name: "p"}, mrtr.Prompt(rt, wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
-				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, wholeResult[string, mcp.ReadResourceResult](t, text), nil))
+				server.AddTool(&mcp.Tool{Name: "tool", InputSchema: map[string]any{"type": "object"}}, rt.RawTool(wholeResult[json.RawMessage, mcp.CallToolResult](t, text), nil))
+				server.AddPrompt(&mcp.Prompt{Name: "p"}, rt.Prompt(wholeResult[map[string]string, mcp.GetPromptResult](t, text), nil))
+				server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, rt.Resource(wholeResult[string, mcp.ReadResourceResult](t, text), nil))
 				c := kit.Connect(t, server, client)
 				kit.FailsWith(t, kit.Call(t, c, nil), "mrtr: the handler "+told+", such as that of another server: ask its questions with Need")
 				for _, r := range []wire.Request{{Method: "prompts/get", Name: "p"}, {Method: "resources/read", Name: "mem://r"}} {
@@ -270,11 +270,11 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 			if bounded {
 				require.NoError(t, boundary.Install(server, &boundary.Options{Logger: slog.New(slog.DiscardHandler)}))
 			}
-			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
+			server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, rt.Resource(mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
 				said := kit.Ask(s, kit.Units)
 				return &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
 			})), nil))
-			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+			server.AddResource(&mcp.Resource{Name: "plain", URI: "mem://plain"}, rt.Resource(mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				return nil, &mcp.ReadResourceResult{Cacheable: hints, Contents: []*mcp.ResourceContents{{URI: "mem://plain", Text: "x"}}}, nil
 			}), nil))
 			server.AddResource(&mcp.Resource{Name: "by hand", URI: "mem://hand"}, func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
@@ -306,7 +306,7 @@ func TestTheResultOfARetryIsNotCached(t *testing.T) {
 func TestTheResultOfARepeatIsNotCached(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, &mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
 	server := kit.NewServer()
-	server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
+	server.AddResource(&mcp.Resource{Name: "r", URI: "mem://r"}, rt.Resource(mrtr.Native(kit.Guarded(func(s *kit.Stage, _ string) (*mcp.ReadResourceResult, error) {
 		said := kit.Ask(s, kit.Units)
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "mem://r", Text: said}}}, nil
 	})), nil))

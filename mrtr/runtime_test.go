@@ -150,10 +150,10 @@ func wiping(rt *mrtr.Runtime, wiped func(), opts *mrtr.HandlerOptions) *mcp.Serv
 	mcp.AddTool(server, &mcp.Tool{Name: "wipe"}, mrtr.Tool(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ kit.Input) (*mrtr.IncompleteResult, kit.Output, error) {
 		return ask(c), kit.Output{}, nil
 	}), opts))
-	server.AddPrompt(&mcp.Prompt{Name: "wipe"}, mrtr.Prompt(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+	server.AddPrompt(&mcp.Prompt{Name: "wipe"}, rt.Prompt(mrtr.Native(func(_ context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return ask(c), nil, nil
 	}), opts))
-	server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "wipe", URITemplate: "wipe://{disk}"}, mrtr.Resource(rt, mrtr.Native(func(_ context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+	server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "wipe", URITemplate: "wipe://{disk}"}, rt.Resource(mrtr.Native(func(_ context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 		return ask(c), &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "wipe://disk"}}}, nil
 	}), opts))
 	return server
@@ -247,7 +247,7 @@ func TestAudiencesAreNotRunTogether(t *testing.T) {
 // A client that reads one address after another does not fill the memory.
 func TestAddressesThatAreRememberedAreBounded(t *testing.T) {
 	rt, _ := kit.NewRuntime(t, nil)
-	h := mrtr.Resource(rt, mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+	h := rt.Resource(mrtr.Native(func(context.Context, *mrtr.Call, string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 		return nil, nil, nil
 	}), nil)
 	most := 0

@@ -35,7 +35,7 @@ func Add[In, Out any](s *mcp.Server, r *Runtime, t *mcp.Tool, h Style[In, Out], 
 	}
 	own.Name = t.Name
 	if raw, ok := any(h).(Style[json.RawMessage, *mcp.CallToolResult]); ok {
-		rendezvous.AddTool(s, t, RawTool(r, raw, &own))
+		rendezvous.AddTool(s, t, r.RawTool(raw, &own))
 		return
 	}
 	AddTool(s, t, Tool(r, h, &own))
@@ -61,7 +61,7 @@ func Tool[In, Out any](rt *Runtime, s Style[In, Out], opts *HandlerOptions) mcp.
 }
 
 // RawTool makes a handler for mcp.Server.AddTool: arguments come, and results go, as they are.
-func RawTool(rt *Runtime, s Style[json.RawMessage, *mcp.CallToolResult], o *HandlerOptions) mcp.ToolHandler {
+func (rt *Runtime) RawTool(s Style[json.RawMessage, *mcp.CallToolResult], o *HandlerOptions) mcp.ToolHandler {
 	f := newFront(rt, s, o, result.Raw{})
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		done, asks, err := f.serve(ctx, toolExchange(req), bytes.Clone(req.Params.Arguments))
@@ -88,8 +88,8 @@ func toolExchange(req *mcp.CallToolRequest) exchange {
 }
 
 // Prompt makes a prompt handler. Every error of a prompt or resource is a JSON-RPC error.
-func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts *HandlerOptions) mcp.PromptHandler {
-	f := newFront(rt, s, opts, result.Whole[mcp.GetPromptResult]{})
+func (rt *Runtime) Prompt(s Style[map[string]string, *mcp.GetPromptResult], o *HandlerOptions) mcp.PromptHandler {
+	f := newFront(rt, s, o, result.Whole[mcp.GetPromptResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		var arguments json.RawMessage // no arguments are the same, present or not
@@ -112,7 +112,7 @@ func Prompt(rt *Runtime, s Style[map[string]string, *mcp.GetPromptResult], opts 
 }
 
 // Resource makes a resource handler, whose input is the address.
-func Resource(rt *Runtime, s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
+func (rt *Runtime) Resource(s Style[string, *mcp.ReadResourceResult], opts *HandlerOptions) mcp.ResourceHandler {
 	f := newFront(rt, s, opts, result.Whole[mcp.ReadResourceResult]{})
 	f.target.forToolsAlone()
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -124,7 +124,7 @@ func (r *results) take(at int) endedTask {
 // giveWay empties all records of the calls of some tasks.
 func (m *Manager) giveWay(tasks []endedTask, principal string) {
 	for _, one := range tasks {
-		if rt := m.o.Runtime; rt != nil && durable.Of(rt) != nil && one.call != "" {
+		if rt := m.o.Runtime; rt != nil && durable.Of(rt.Keeper()) != nil && one.call != "" {
 			_, _ = rt.Erase(m.ctx, principal, one.call)
 		} else {
 			_, _ = m.erase(m.ctx, strings.TrimPrefix(one.key.Name, recordName("")))

@@ -207,7 +207,7 @@ func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 func (m *Manager) keep() (err error) {
 	rt := m.o.Runtime
 	if rt != nil {
-		if k := durable.Of(rt); k != nil {
+		if k := durable.Of(rt.Keeper()); k != nil {
 			m.store, m.lease, m.patience = k.Records().Store(), k.Lease(), k.Records().Patience()
 		}
 	}

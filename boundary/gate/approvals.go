@@ -34,7 +34,7 @@ const defaultPatience = time.Second
 
 func (g *Gate) newApprovals() (*approvals, error) {
 	m := &approvals{Remember: g.o.Remember, audience: g.audience()}
-	if k := durable.Of(g.rt); k != nil {
+	if k := durable.Of(g.rt.Keeper()); k != nil {
 		m.store, m.patience = k.Records().Store(), k.Records().Patience()
 	} else {
 		m.store, m.patience = store.NewMemory(nil), defaultPatience

@@ -125,10 +125,10 @@ func New(rt *mrtr.Runtime, opts *Options) (*Gate, error) {
 			return nil, err
 		}
 	}
-	if durable.Of(rt) == nil {
+	if durable.Of(rt.Keeper()) == nil {
 		g.spent = store.NewMemory(nil)
 	}
-	g.handler = mrtr.RawTool(rt, mrtr.Native(g.decide), &mrtr.HandlerOptions{Audience: g.o.Audience, Within: g.o.Within})
+	g.handler = rt.RawTool(mrtr.Native(g.decide), &mrtr.HandlerOptions{Audience: g.o.Audience, Within: g.o.Within})
 	return g, nil
 }
 

@@ -138,7 +138,7 @@ func workServer(t *testing.T, guarded bool) *mcp.Server {
 	}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, nil
 	})
-	server.AddTool(&mcp.Tool{Name: "asks", InputSchema: json.RawMessage(`{"type":"object"}`)}, mrtr.RawTool(rt, mrtr.Native(
+	server.AddTool(&mcp.Tool{Name: "asks", InputSchema: json.RawMessage(`{"type":"object"}`)}, rt.RawTool(mrtr.Native(
 		func(_ context.Context, c *mrtr.Call, _ json.RawMessage) (*mrtr.IncompleteResult, *mcp.CallToolResult, error) {
 			if _, ok := mrtr.Answer(c, options.Units); !ok {
 				return mrtr.Need(options.Units), nil, nil

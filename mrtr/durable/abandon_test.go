@@ -280,14 +280,14 @@ func TestAnAbandonedPromptAndResource(t *testing.T) {
 	opts := &mrtr.HandlerOptions{Audience: "guests"}
 	for name, begins := range map[string]func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error{
 		"prompt": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
-			_, err := mrtr.Prompt(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
+			_, err := rt.Prompt(mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 				need, err := hold(ctx, c, did)
 				return need, nil, err
 			}).OnStop(un), opts)(context.Background(), &mcp.GetPromptRequest{Params: &mcp.GetPromptParams{Name: "trip", Meta: kit.ModernMeta()}})
 			return err
 		},
 		"resource": func(rt *mrtr.Runtime, did *kit.Deeds, un mrtr.Undoing) error {
-			_, err := mrtr.Resource(rt, mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
+			_, err := rt.Resource(mrtr.Native(func(ctx context.Context, c *mrtr.Call, _ string) (*mrtr.IncompleteResult, *mcp.ReadResourceResult, error) {
 				need, err := hold(ctx, c, did)
 				return need, nil, err
 			}).OnStop(un), nil)(context.Background(), &mcp.ReadResourceRequest{Params: &mcp.ReadResourceParams{URI: "trip://1", Meta: kit.ModernMeta()}})

@@ -194,7 +194,7 @@ func TestAFirstRoundThatOutlivesItsClaim(t *testing.T) {
 					Principal: func(context.Context, mcp.Request) (string, error) { return "anna", nil },
 					SameKey:   func(context.Context, mcp.Request) string { return key },
 				})
-				_, err := durable.Of(rt).Records().Epoch(t.Context()) // it has served others before
+				_, err := durable.Of(rt.Keeper()).Records().Epoch(t.Context()) // it has served others before
 				require.NoError(t, err)
 				return kit.NewTrip(rt, body, "")
 			}

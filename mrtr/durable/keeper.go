@@ -298,10 +298,10 @@ func (k *Keeper) Count(s *listen.Stats, _ func(w listen.Waiting, since time.Time
 	s.Orphans = k.works.orphans
 }
 
-// Of is the Keeper of a runtime, nil if it has none of this package.
-func Of(rt interface{ Keeper() keep.Keeper }) *Keeper {
-	k, _ := rt.Keeper().(*Keeper)
-	return k
+// Of is the Keeper of a runtime as one of this package, nil if it is none.
+func Of(k keep.Keeper) *Keeper {
+	own, _ := k.(*Keeper)
+	return own
 }
 
 // Records are those of the Keeper's store, for other layers that keep some there.

@@ -218,7 +218,7 @@ var repeatSubjects = []struct {
 	{name: "a fault of a prompt", method: "prompts/get", answer: wire.Value("metric"), add: promptRepeat(errors.New("disk full"))},
 	{name: "a declined prompt", method: "prompts/get", answer: wire.Decline, add: promptRepeat(nil)},
 	{name: "a resource", method: "resources/read", answer: wire.Value("metric"), add: func(rt *mrtr.Runtime, server *mcp.Server, name string) {
-		server.AddResource(&mcp.Resource{URI: name, Name: name}, mrtr.Resource(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, uri string) (*mcp.ReadResourceResult, error) {
+		server.AddResource(&mcp.Resource{URI: name, Name: name}, rt.Resource(mrtr.Native(kit.Guarded(func(s *kit.Stage, uri string) (*mcp.ReadResourceResult, error) {
 			kit.Ask(s, kit.Units)
 			return &mcp.ReadResourceResult{Meta: mcp.Meta{"a": 1.5}, Contents: []*mcp.ResourceContents{{URI: uri, Text: "<x>", MIMEType: "text/plain"}, {URI: uri, Blob: []byte{0, 1}}}}, nil
 		})), nil))
@@ -285,7 +285,7 @@ func typedRepeat[Out any](end func(said string) (Out, error)) func(*mrtr.Runtime
 
 func rawRepeat(end func() *mcp.CallToolResult) func(*mrtr.Runtime, *mcp.Server, string) {
 	return func(rt *mrtr.Runtime, server *mcp.Server, name string) {
-		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, mrtr.RawTool(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
+		server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, rt.RawTool(mrtr.Native(kit.Guarded(func(s *kit.Stage, _ json.RawMessage) (*mcp.CallToolResult, error) {
 			kit.Ask(s, kit.Units)
 			return end(), nil
 		})), nil))
@@ -294,7 +294,7 @@ func rawRepeat(end func() *mcp.CallToolResult) func(*mrtr.Runtime, *mcp.Server, 
 
 func promptRepeat(fails error) func(*mrtr.Runtime, *mcp.Server, string) {
 	return func(rt *mrtr.Runtime, server *mcp.Server, name string) {
-		server.AddPrompt(&mcp.Prompt{Name: name}, mrtr.Prompt(rt, mrtr.Native(kit.Guarded(func(s *kit.Stage, _ map[string]string) (*mcp.GetPromptResult, error) {
+		server.AddPrompt(&mcp.Prompt{Name: name}, rt.Prompt(mrtr.Native(kit.Guarded(func(s *kit.Stage, _ map[string]string) (*mcp.GetPromptResult, error) {
 			kit.Ask(s, kit.Units)
 			return &mcp.GetPromptResult{Description: "d", Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "<x>"}}}}, fails
 		})), nil))

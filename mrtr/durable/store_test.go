@@ -399,7 +399,7 @@ func TestAStoreThatIsListenedToKeepsItsAbilities(t *testing.T) {
 
 	own := newHookedStore()
 	rt := kit.TripRuntime(t, withListener(own))
-	heard := durable.Of(rt).Records().Store()
+	heard := durable.Of(rt.Keeper()).Records().Store()
 	require.NotEqual(t, store.Store(own), heard)
 	for name, ability := range abilities {
 		require.True(t, reflect.TypeOf(heard).Implements(ability), name)

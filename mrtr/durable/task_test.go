@@ -108,7 +108,7 @@ func TestAPolicyForTasksNamesOneWay(t *testing.T) {
 	prompt := mrtr.Native(func(context.Context, *mrtr.Call, map[string]string) (*mrtr.IncompleteResult, *mcp.GetPromptResult, error) {
 		return nil, nil, nil
 	})
-	require.Panics(t, func() { mrtr.Prompt(rt, prompt, &mrtr.HandlerOptions{Task: taskPolicy}) }, "a prompt is no task")
+	require.Panics(t, func() { rt.Prompt(prompt, &mrtr.HandlerOptions{Task: taskPolicy}) }, "a prompt is no task")
 }
 
 func TestAToolThatRequiresTasksRefusesTheOthers(t *testing.T) {

@@ -59,8 +59,8 @@ type place struct {
 // bring its state.
 type callEnd struct {
 	resumed bool          // the effects are another request's
-	undone chan struct{} // closed when its effects are undone
-	tells  func(later *mrtr.Pass)
+	undone  chan struct{} // closed when its effects are undone
+	tells   func(later *mrtr.Pass)
 }
 
 // maxEnds bounds the calls of which that is remembered.

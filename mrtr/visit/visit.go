@@ -159,7 +159,7 @@ func (v *Visits[T]) records() records {
 	v.once.Do(func() {
 		if v.Runtime != nil {
 			v.kept.audience = v.Runtime.Audience()
-			if k := durable.Of(v.Runtime); k != nil {
+			if k := durable.Of(v.Runtime.Keeper()); k != nil {
 				v.kept.Records = k.Records()
 				return
 			}

@@ -40,7 +40,7 @@ func newServer(rt *mrtr.Runtime) *mcp.Server {
 	add(s, "test_input_required_result_tampered_state", "Asks, and takes back no state but its own.", mrtr.Tool(rt, mrtr.Native(confirm), nil))
 	add(s, "test_input_required_result_capabilities", "Asks what the client declared.", mrtr.Tool(rt, mrtr.Native(whatever), nil))
 	s.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "A prompt that asks for its context."},
-		mrtr.Prompt(rt, mrtr.Native(contextual), nil))
+		rt.Prompt(mrtr.Native(contextual), nil))
 	addTasks(s, rt)
 	return s
 }
