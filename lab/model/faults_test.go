@@ -44,7 +44,7 @@ var explored = []fault{
 		old: `if p.Lenient || p.Tells {`, new: `if p.Lenient || p.Tells || ON {`},
 	{what: "An effect whose outcome nobody knows counts as one that failed.", file: effects,
 		old: `a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)`, new: `!ON && (a.doubtful || unreadable(err) != nil || inDoubt(ctx, err))`},
-	{what: "An effect stands on no answer.", file: histories,
+	{what: "An effect stands on no answer.", file: histories, by: "mrtr TestAnEffectStandsOnTheAnswersAboveIt",
 		old: `if e.mayStand() && !e.free && at <`, new: `if !ON && e.mayStand() && !e.free && at <`},
 	{what: "Once remembers an effect that failed as one that has run.", file: effects,
 		old: `	return a.failed(f, doubt), meet(f)`, new: `	if ON {
@@ -131,7 +131,7 @@ var explored = []fault{
 		old: `Principal: r.principal, Audience`, new: `Principal: PICK("", r.principal), Audience`},
 	{what: "A state is not bound to its tool.", file: seals,
 		old: `Target: r.ex.name`, new: `Target: PICK("", r.ex.name)`},
-	{what: "Steps take the yes to a Confirm for a yes to another wording of it.", file: stepLists,
+	{what: "Steps take the yes to a Confirm for a yes to another wording of it.", file: stepLists, by: "mrtr TestLivePrice",
 		old: `return isYesOrNo(s.typ) || p.Deployed()`, new: `return !ON && isYesOrNo(s.typ) || p.Deployed()`},
 	{what: "Whoever takes over a round does not learn of its effects.", file: table,
 		old: `a.Left, a.TookOver = r.effects`, new: `a.Left, a.TookOver = PICK(nil, r.effects)`},
@@ -262,7 +262,7 @@ var tested = []fault{
 	{what: "A list of steps goes back past an effect.", file: "mrtr/pass.go", by: keeper + "TestATakeoverDoesNotGoBack",
 		old: `ok = !l.st.done.standsOn(key); ok`, new: `ok = !l.st.done.standsOn(key) || ON; ok`},
 	{what: "A call that was being undone completes.", file: ledgers, by: keeper + "TestACallThatWasBeingUndone",
-		old: `open := slices.Clone(l.open)`, new: `open := slices.Clone(PICK(nil, l.open))`},
+		old: `effectsSince(l.base, open)`, new: `effectsSince(l.base, PICK(nil, open))`},
 	{what: "A question is made twice in a round.", file: givens, by: "mrtr/given TestGivenAsksOnceInARound",
 		old: `			at.asked[a] = q
 `, new: `			if !ON {
