@@ -44,7 +44,7 @@ var explored = []fault{
 		old: `if p.Lenient || p.Tells {`, new: `if p.Lenient || p.Tells || ON {`},
 	{what: "An effect whose outcome nobody knows counts as one that failed.", file: effects,
 		old: `a.doubtful || unreadable(err) != nil || inDoubt(ctx, err)`, new: `!ON && (a.doubtful || unreadable(err) != nil || inDoubt(ctx, err))`},
-	{what: "An effect stands on no answer.", file: histories, by: "mrtr TestAnEffectStandsOnTheAnswersAboveIt",
+	{what: "An effect stands on no answer.", file: histories, by: "mrtr TestLivePrice",
 		old: `if e.mayStand() && !e.free && at <`, new: `if !ON && e.mayStand() && !e.free && at <`},
 	{what: "Once remembers an effect that failed as one that has run.", file: effects,
 		old: `	return a.failed(f, doubt), meet(f)`, new: `	if ON {
