@@ -21,13 +21,22 @@ import (
 
 func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
-	for _, e := range []era{modern, legacy} {
-		client := s.client(e.Client())
-		out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, weather.FirstChoices)
+	socket := func(opts *wire.Options) *wire.Client {
+		transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
 		require.NoError(t, err)
-		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
-		require.Len(t, out.Questions, 2)
-		require.NoError(t, client.Close())
+		client, err := wire.Dial(within(t), transport, opts)
+		require.NoError(t, err)
+		return client
+	}
+	for _, e := range []era{modern, legacy} {
+		for _, dial := range []func(*wire.Options) *wire.Client{s.client, socket} {
+			client := dial(e.Client())
+			out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, weather.FirstChoices)
+			require.NoError(t, err)
+			require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
+			require.Len(t, out.Questions, 2)
+			require.NoError(t, client.Close())
+		}
 	}
 	s.stops(syscall.SIGTERM)
 }
@@ -56,27 +65,6 @@ func TestServeToCurl(t *testing.T) {
 		require.Equal(t, words(strings.Replace(blocks[2][1], `{"charge": 1}`, c.charged, 1)), words(string(got)))
 		s.stops(syscall.SIGTERM)
 	}
-}
-
-func TestServeHTTPServesWebSockets(t *testing.T) {
-	s := serveHTTPOnAnyPort(t, nil)
-	for _, e := range []era{modern, legacy} {
-		client := dialSocket(t, s, e.Client())
-		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, weather.FirstChoices)
-		require.NoError(t, err)
-		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
-		require.NoError(t, client.Close())
-	}
-	s.stops(syscall.SIGTERM)
-}
-
-func dialSocket(t *testing.T, s *serving, opts *wire.Options) *wire.Client {
-	t.Helper()
-	transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
-	require.NoError(t, err)
-	client, err := wire.Dial(within(t), transport, opts)
-	require.NoError(t, err)
-	return client
 }
 
 func TestServeSaysWhereAndHow(t *testing.T) {
