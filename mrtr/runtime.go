@@ -303,7 +303,5 @@ func (rt *Runtime) Stats() listen.Stats {
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
 func (rt *Runtime) Waiting() []listen.Waiting {
-	return lifecycle.Waiting(func(waiting func(listen.Waiting, time.Time)) {
-		rt.services.Count(new(listen.Stats), waiting)
-	})
+	return rt.services.Waiting()
 }

@@ -120,22 +120,6 @@ func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func TestServeRefusesAFixtureThatCannotBe(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"-token", "ann=a"}, "-token"},
-		{[]string{"-ttl", "-1s"}, "-ttl"},
-		{[]string{"-token", "ann", "-http", "127.0.0.1:0"}, "-token"},
-	} {
-		s := startServing(t, nil, c.args...)
-		require.Error(t, s.cmd.Wait())
-		require.Equal(t, 2, s.cmd.ProcessState.ExitCode(), s.log.String())
-		require.Contains(t, s.log.String(), c.says)
-	}
-}
-
 // The count of effects is for no page of another origin.
 func TestChargesAreOfOneOrigin(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)

@@ -128,10 +128,10 @@ func (s *Services) Count(sum *listen.Stats, waiting func(w listen.Waiting, since
 	}
 }
 
-// Waiting adds up the calls that count finds, by the handler that asks and the way it does.
-func Waiting(count func(waiting func(w listen.Waiting, since time.Time))) []listen.Waiting {
+// Waiting adds up the calls that wait, by the handler that asks and the way it does.
+func (s *Services) Waiting() []listen.Waiting {
 	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
-	count(func(key listen.Waiting, since time.Time) {
+	s.Count(new(listen.Stats), func(key listen.Waiting, since time.Time) {
 		w, known := found[key]
 		if !known {
 			w = key
