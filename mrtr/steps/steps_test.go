@@ -23,18 +23,23 @@ func TestStepsSkip(t *testing.T) {
 		did.Note("q")
 		return mrtr.Question[string]{}, mrtr.ErrSkip
 	})
-	d := steps.Do(&list, "d", func(context.Context, *kit.At, string) (*kit.Ticket, error) {
+	var keys []string // of the step, and of an effect that has its name
+	d := steps.Do(&list, "d", func(_ context.Context, _ *kit.At, idem string) (*kit.Ticket, error) {
 		did.Note("d")
+		keys = append(keys, idem)
 		return nil, fmt.Errorf("nothing to do: %w", mrtr.ErrSkip)
-	})
+	}, &mrtr.EffectOptions[*kit.Ticket]{AnyAnswers: true})
 	r := steps.Ask(&list, "r", kit.Asks("r", &did))
-	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+	list.End(func(ctx context.Context, at *kit.At) (kit.Out, error) {
 		require.True(t, q.Skipped(at))
 		require.True(t, d.Skipped(at))
 		require.False(t, r.Skipped(at))
 		require.Empty(t, q.Of(at))
 		require.Nil(t, d.Of(at))
-		return kit.Out{Plan: r.Of(at)}, nil
+		return kit.Out{Plan: r.Of(at)}, mrtr.Do(ctx, at.Call, "d", func(_ context.Context, idem string) error {
+			keys = append(keys, idem)
+			return nil
+		}, &mrtr.EffectOptions[struct{}]{AnyAnswers: true})
 	})
 	last, rounds := kit.ServeTrip(t, kit.Build(t, &list)).Run()
 	require.NoError(t, last.Err)
@@ -42,6 +47,7 @@ func TestStepsSkip(t *testing.T) {
 	require.Equal(t, "r", last.Plan)
 	require.Equal(t, 1, did.Count("q"), "a step that was skipped is not asked again whether it is")
 	require.Equal(t, 1, did.Count("d"))
+	require.NotEqual(t, keys[0], keys[1])
 }
 
 func TestStepsReadOutOfOrder(t *testing.T) {
