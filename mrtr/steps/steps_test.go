@@ -23,23 +23,22 @@ func TestStepsSkip(t *testing.T) {
 		did.Note("q")
 		return mrtr.Question[string]{}, mrtr.ErrSkip
 	})
-	var keys []string // of the step, and of an effect that has its name
-	d := steps.Do(&list, "d", func(_ context.Context, _ *kit.At, idem string) (*kit.Ticket, error) {
+	d := steps.Do(&list, "d", func(context.Context, *kit.At, string) (*kit.Ticket, error) {
 		did.Note("d")
-		keys = append(keys, idem)
 		return nil, fmt.Errorf("nothing to do: %w", mrtr.ErrSkip)
-	}, &mrtr.EffectOptions[*kit.Ticket]{AnyAnswers: true})
+	})
 	r := steps.Ask(&list, "r", kit.Asks("r", &did))
+	var keys []string // of a step, and of an effect that has its name
+	key := func(idem string) (bool, error) { keys = append(keys, idem); return true, nil }
+	steps.Do(&list, "e", func(_ context.Context, _ *kit.At, idem string) (bool, error) { return key(idem) })
 	list.End(func(ctx context.Context, at *kit.At) (kit.Out, error) {
 		require.True(t, q.Skipped(at))
 		require.True(t, d.Skipped(at))
 		require.False(t, r.Skipped(at))
 		require.Empty(t, q.Of(at))
 		require.Nil(t, d.Of(at))
-		return kit.Out{Plan: r.Of(at)}, mrtr.Do(ctx, at.Call, "d", func(_ context.Context, idem string) error {
-			keys = append(keys, idem)
-			return nil
-		}, &mrtr.EffectOptions[struct{}]{AnyAnswers: true})
+		_, err := mrtr.Once(ctx, at.Call, "e", func(_ context.Context, idem string) (bool, error) { return key(idem) })
+		return kit.Out{Plan: r.Of(at)}, err
 	})
 	last, rounds := kit.ServeTrip(t, kit.Build(t, &list)).Run()
 	require.NoError(t, last.Err)
