@@ -218,23 +218,6 @@ func ExampleHandlerOptions() {
 	// Missing required client capability: "weather" asks "units"
 }
 
-// Stats counts the handlers that this process holds.
-func ExampleRuntime_Stats() {
-	rt, err := mrtr.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	round(mrtr.Tool(rt, heldUnits(), nil), "", "")
-	fmt.Println(rt.Stats().Held)
-	if err := rt.Close(); err != nil {
-		panic(err)
-	}
-	fmt.Println(rt.Stats().Held)
-	// Output:
-	// 1
-	// 0
-}
-
 // Drain waits for the handlers that are held. New calls that would be held are refused
 // meanwhile, and their clients may call again: another instance takes them.
 func ExampleRuntime_Drain() {

@@ -115,6 +115,9 @@ func TestTagsThatCannotWork(t *testing.T) {
 		"a format of a time": {struct {
 			T time.Time `format:"date"`
 		}{}, `a day is a string with the tag format:"date"`},
+		"a length of a time": {struct {
+			T time.Time `maxLength:"10"`
+		}{}, "a time.Time is an instant"},
 		"another spelling": {struct {
 			S string `minlength:"1"`
 		}{}, "it is spelled minLength"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,6 +152,7 @@ func New(opts *Options) (*Runtime, error) {
 		if rt.keeper, err = o.Durable.Keeper(rt); err != nil {
 			return nil, err
 		}
+		rt.services.Last = []keep.Service{rt.keeper}
 	}
 	return rt, nil
 }
@@ -260,8 +262,8 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 		phases = append(phases, func() <-chan struct{} { return empty })
 	}
 	phases = append(phases, rt.door.Close)
-	if rt.keeper != nil {
-		phases = append(phases, rt.keeper.Drain)
+	for _, last := range rt.services.Last {
+		phases = append(phases, last.Drain)
 	}
 	for _, phase := range phases {
 		select {
@@ -281,29 +283,25 @@ const closingTime = 10 * time.Second
 // Close unwinds held handlers, cancels kept rounds, and waits for ten seconds at most: its error
 // counts the handlers that still run. It does not close the store.
 func (rt *Runtime) Close() error {
+	rt.services.Drain() // lets go of what another instance can go on with
+	lost := 0
+	rt.services.Count(new(listen.Stats), func(listen.Waiting, time.Time) { lost++ })
+	if lost > 0 {
+		slog.Warn("mrtr: the runtime closes while calls wait for their users here, and no other instance can go on with them", "calls", lost)
+	}
 	effects := time.AfterFunc(closingTime/2, rt.stopEffects)
 	defer effects.Stop()
-	return rt.services.Close(time.Now().Add(closingTime), rt.keeperService()...)
-}
-
-// keeperService is the keeper, which drains after every other service.
-func (rt *Runtime) keeperService() []keep.Service {
-	if rt.keeper == nil {
-		return nil
-	}
-	return []keep.Service{rt.keeper}
+	return rt.services.Close(time.Now().Add(closingTime))
 }
 
 // Stats counts the rounds and handlers of this moment.
 func (rt *Runtime) Stats() listen.Stats {
 	s := listen.Stats{Rounds: int(rt.rounds.Load())}
-	rt.services.Count(&s, func(listen.Waiting, time.Time) {}, rt.keeperService()...)
+	rt.services.Count(&s, func(listen.Waiting, time.Time) {})
 	return s
 }
 
 // Waiting counts the calls that wait for their users here, except tasks. It walks all of them.
 func (rt *Runtime) Waiting() []listen.Waiting {
-	return lifecycle.Waiting(func(waiting func(listen.Waiting, time.Time)) {
-		rt.services.Count(new(listen.Stats), waiting, rt.keeperService()...)
-	})
+	return rt.services.Waiting()
 }

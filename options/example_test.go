@@ -38,11 +38,15 @@ func ExampleMultiRound() {
 
 	item := &mcp.CallToolParams{Name: "resolve", Arguments: options.WorkItem{ID: 7}}
 	converse(server, map[string]any{"resolution": "Fixed"}, item)
+	converse(server, map[string]any{"resolution": "Won't Fix"}, item)
 	converse(server, map[string]any{"resolution": "Duplicate", "duplicate_of": 3}, item)
 	// Output:
 	// How is it resolved?
 	//   map[resolution:Fixed]
 	// #7 resolved as Fixed.
+	// How is it resolved?
+	//   map[resolution:Won't Fix]
+	// #7 resolved as Won't Fix.
 	// How is it resolved?
 	//   map[resolution:Duplicate]
 	// Which work item does it duplicate?

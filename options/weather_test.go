@@ -119,6 +119,7 @@ func TestUnknownPlaceNamesTheNearest(t *testing.T) {
 	}{
 		{"Lisboa", []string{"Lisbon", "Tokyo", "Reykjavik"}, "one letter off; then the shortest places"},
 		{"REYKJAVÍK", []string{"Reykjavik", "Tokyo", "Lisbon"}, "case does not count, an accent is one letter"},
+		{"tisyo", []string{"Tokyo", "Lisbon", "Reykjavik"}, "nor does the case of the place"},
 		{"Springfeld", []string{"Springfield, Illinois", "Springfield, Massachusetts", "Springfield, Missouri"}, "a city is compared without its state"},
 		{"Springfield, Misouri", []string{"Springfield, Missouri", "Springfield, Illinois", "Springfield, Massachusetts"}, "and with it"},
 		{"", []string{"Tokyo", "Lisbon", "Reykjavik"}, "the empty name is nearest to the shortest places"},

@@ -42,7 +42,7 @@ var goldens = map[string][]invocation{
 		{"compar E G", ""}, {"sevre", ""}, {"help sevre", ""}, {"xyzzy", ""}, {"-sytle E", ""}, {"-style nativ", ""}, {"-style multi_round", ""},
 		{"-style basic -era legacy", ""}, {"-era modren", ""}, {"-json -ask", ""}, {"help twice now", ""}, {"compare E", ""}, {"compare E basic", ""},
 		{"compare E Q", ""}, {"page -v", ""}, {"serve -stock-front", ""}, {"serve -stdio -http 127.0.0.1:0", ""}, {"serve -store redis", ""},
-		{"survive", ""},
+		{"serve -token ann=a", ""}, {"serve -ttl -1s", ""}, {"serve -token ann -http 127.0.0.1:0", ""}, {"survive", ""},
 	},
 }
 

@@ -3,8 +3,9 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -20,60 +21,50 @@ import (
 
 func TestServeHTTPServesBothErasOnOneAddress(t *testing.T) {
 	s := serveHTTPOnAnyPort(t, nil)
-	for _, e := range []era{modern, legacy} {
-		client := s.client(e.Client())
-		out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, weather.FirstChoices)
+	socket := func(opts *wire.Options) *wire.Client {
+		transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
 		require.NoError(t, err)
-		require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
-		require.Len(t, out.Questions, 2)
-		require.NoError(t, client.Close())
+		client, err := wire.Dial(within(t), transport, opts)
+		require.NoError(t, err)
+		return client
 	}
-	s.stops(syscall.SIGTERM)
-}
-
-// With a store a retry that is sent again gets its result, and charges nothing.
-func TestServeRemembersRounds(t *testing.T) {
-	for _, c := range []struct {
-		args    []string
-		charges int
-	}{{nil, 2}, {[]string{"-store", "memory"}, 1}} {
-		s := serveHTTPOnAnyPort(t, nil, c.args...)
-		client := s.client(nil)
-		request := wire.Request{Name: "weather_native", Arguments: map[string]any{"location": "Lisbon"}}
-		asked, err := client.Send(within(t), request)
-		require.NoError(t, err)
-		request.State = asked.State
-		request.Responses = map[string]any{"units": wire.Value("metric")(asked.Asks[0])}
-		for range 2 {
-			reply, err := client.Send(within(t), request)
+	for _, e := range []era{modern, legacy} {
+		for _, dial := range []func(*wire.Options) *wire.Client{s.client, socket} {
+			client := dial(e.Client())
+			out, err := client.Call(within(t), "weather_steps", map[string]string{"location": "Springfield"}, weather.FirstChoices)
 			require.NoError(t, err)
-			require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", reply.Text)
+			require.Equal(t, "Weather in Springfield, Illinois: 18°C, clear.", out.Text)
+			require.Len(t, out.Questions, 2)
+			require.NoError(t, client.Close())
 		}
-		s.stops(syscall.SIGTERM)
-		require.Contains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges))
-		require.NotContains(t, s.log.String(), fmt.Sprintf("card charged, %d in all", c.charges+1))
-	}
-}
-
-func TestServeHTTPServesWebSockets(t *testing.T) {
-	s := serveHTTPOnAnyPort(t, nil)
-	for _, e := range []era{modern, legacy} {
-		client := dialSocket(t, s, e.Client())
-		out, err := client.Call(within(t), "weather_journal", map[string]string{"location": "Lisbon"}, weather.FirstChoices)
-		require.NoError(t, err)
-		require.Equal(t, "Weather in Lisbon: 22°C, partly cloudy.", out.Text)
-		require.NoError(t, client.Close())
 	}
 	s.stops(syscall.SIGTERM)
 }
 
-func dialSocket(t *testing.T, s *serving, opts *wire.Options) *wire.Client {
-	t.Helper()
-	transport, err := wstransport.Dial(within(t), "ws"+strings.TrimPrefix(s.url, "http")+"/ws", nil)
+// The call by hand of docs/clients.md is run as it stands there. Without its store, which is
+// the last flag, the retry that is sent again charges again.
+func TestServeToCurl(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil && os.Getenv("MRTR_CI") != "1" {
+		t.Skip(err)
+	}
+	page, err := os.ReadFile("../../docs/clients.md")
 	require.NoError(t, err)
-	client, err := wire.Dial(within(t), transport, opts)
-	require.NoError(t, err)
-	return client
+	blocks := regexp.MustCompile("(?s)```\\w+\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, blocks, 3, "the server, the requests, the responses")
+	const address = "127.0.0.1:8080"
+	run, http, found := strings.Cut(strings.TrimSpace(blocks[0][1]), " serve -http "+address+" ")
+	require.True(t, found && run == "go run ./cmd/weather-demo", blocks[0][1])
+	for _, c := range []struct{ flags, charged string }{{http, `{"charge": 1}`}, {"", `{"charge": 2}`}} {
+		s := serveHTTPOnAnyPort(t, nil, strings.Fields(c.flags)...)
+		sent := strings.ReplaceAll(blocks[1][1], "http://"+address, s.url)
+		got, err := exec.CommandContext(within(t), "sh", "-euc", sent).CombinedOutput()
+		require.NoError(t, err, "%s", got)
+		got = regexp.MustCompile(`"_meta":\{([^{}]|\{[^{}]*\})*\},`).ReplaceAll(got, nil)
+		got = regexp.MustCompile(`("requestState":"\w\w)[^"]*`).ReplaceAll(got, []byte("$1…"))
+		words := func(text string) string { return strings.Join(strings.Fields(text), "") } // the page breaks lines
+		require.Equal(t, words(strings.Replace(blocks[2][1], `{"charge": 1}`, c.charged, 1)), words(string(got)))
+		s.stops(syscall.SIGTERM)
+	}
 }
 
 func TestServeSaysWhereAndHow(t *testing.T) {

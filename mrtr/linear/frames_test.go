@@ -2,6 +2,7 @@ package linear_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,8 +210,11 @@ func goesOn(t *testing.T, tool *kit.Trip, first kit.Reply) {
 }
 
 // A Resumable handler goes on from its journal at another instance, unless the keys
-// are those of this process.
+// are those of this process. The log says how many calls end with it.
 func TestDrainMovesResumableCalls(t *testing.T) {
+	logger, log := kit.NewLog()
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(logger)
 	synctest.Test(t, func(t *testing.T) {
 		var did kit.Deeds
 		rt := kit.TripRuntime(t, nil)
@@ -226,6 +230,13 @@ func TestDrainMovesResumableCalls(t *testing.T) {
 		require.Empty(t, end, "nobody else can go on with it")
 		goesOn(t, tool, held)
 		require.NoError(t, <-end)
+
+		rt = kit.TripRuntime(t, nil)
+		kit.NewTrip(rt, linear.Resumable(twoStops(&did)), "").Begin()
+		stays := &kit.Trip{Handler: mrtr.Tool(rt, linear.Coroutine(twoStops(&did)), &mrtr.HandlerOptions{Audience: "stays"})}
+		require.NoError(t, stays.Begin().Err)
+		require.NoError(t, rt.Close())
+		require.Regexp(t, "^[^\n]*level=WARN [^\n]* calls=1\n$", log.String())
 	})
 }
 

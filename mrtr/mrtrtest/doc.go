@@ -26,10 +26,10 @@
 //
 // An answer is [Value], [Accept], [Decline], [Cancel], [Missing], or any JSON
 // at all ([Raw]). With Options.FreshInstances each request reaches an instance that
-// was built for it, as behind a load balancer: the memory of the one before is gone,
-// and a secret that a server makes for itself is another one. Secrets that the
-// instances of one deployment share come from [World.Key], and databases from
-// [Shared].
+// was built for it, as behind a load balancer, or after the one that asked was killed:
+// its memory is gone, and a secret that a server makes for itself is another one. Secrets
+// that the instances of one deployment share come from [World.Key], stores of rounds from
+// [World.Store], and databases from [Shared].
 //
 // [Outcome.WantEffects] says in which request an effect happened too often, which
 // is the usual fault of a tool that is called again from the top.

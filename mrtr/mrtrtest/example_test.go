@@ -8,7 +8,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // newDesk serves the tool book, which asks for a seat and then charges the card.
@@ -44,6 +48,47 @@ func ExampleCall() {
 	// {"text":"Booked to Lisbon, window."} Requests: 2
 	// {"text":"Booked to Lisbon, window."} Requests: 1
 	// {"text":"Nothing was booked."}
+}
+
+// An instance is killed while the user thinks, and the next one goes on: with FreshInstances
+// each request reaches one of its own. They have the key and the store of their World. The
+// runtime is closed by nobody, as where a process is killed.
+func ExampleCall_killed() {
+	t := inExample{} // in a test: its *testing.T
+
+	started := 0
+	build := func(w *mrtrtest.World) *mcp.Server {
+		started++
+		name := fmt.Sprint("instance ", started)
+		w.Cleanup(func() { fmt.Println(name, "is gone") })
+		key, err := statecodec.NewKey(w.Key())
+		if err != nil {
+			panic(err)
+		}
+		rt, err := mrtr.New(&mrtr.Options{
+			State:   &statecodec.Options{Keys: []statecodec.Key{key}},
+			Durable: durable.In(w.Store(), nil),
+		})
+		if err != nil {
+			panic(err)
+		}
+		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
+		mrtr.Add(server, rt, &mcp.Tool{Name: "book"}, linear.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (booking, error) {
+			err := mrtr.Do(ctx, c, "hold", func(context.Context, string) error { w.Effect("hold by " + name); return nil })
+			if err != nil {
+				return booking{}, err
+			}
+			where, err := linear.Ask(ctx, c, seat)
+			return booking{where + ", from " + name}, err
+		}))
+		return server
+	}
+	out := mrtrtest.Call(t, build, toLisbon(mrtrtest.Value("window")), &mrtrtest.Options{FreshInstances: true})
+	fmt.Println(out.Effects, string(out.Structured))
+	// Output:
+	// instance 1 is gone
+	// instance 2 is gone
+	// [hold by instance 1] {"text":"window, from instance 2"}
 }
 
 // The commonest fault of a tool that is called again from the top: an effect above

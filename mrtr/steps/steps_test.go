@@ -28,13 +28,17 @@ func TestStepsSkip(t *testing.T) {
 		return nil, fmt.Errorf("nothing to do: %w", mrtr.ErrSkip)
 	})
 	r := steps.Ask(&list, "r", kit.Asks("r", &did))
-	list.End(func(_ context.Context, at *kit.At) (kit.Out, error) {
+	var keys []string // of a step, and of an effect that has its name
+	key := func(idem string) (bool, error) { keys = append(keys, idem); return true, nil }
+	steps.Do(&list, "e", func(_ context.Context, _ *kit.At, idem string) (bool, error) { return key(idem) })
+	list.End(func(ctx context.Context, at *kit.At) (kit.Out, error) {
 		require.True(t, q.Skipped(at))
 		require.True(t, d.Skipped(at))
 		require.False(t, r.Skipped(at))
 		require.Empty(t, q.Of(at))
 		require.Nil(t, d.Of(at))
-		return kit.Out{Plan: r.Of(at)}, nil
+		_, err := mrtr.Once(ctx, at.Call, "e", func(_ context.Context, idem string) (bool, error) { return key(idem) })
+		return kit.Out{Plan: r.Of(at)}, err
 	})
 	last, rounds := kit.ServeTrip(t, kit.Build(t, &list)).Run()
 	require.NoError(t, last.Err)
@@ -42,6 +46,7 @@ func TestStepsSkip(t *testing.T) {
 	require.Equal(t, "r", last.Plan)
 	require.Equal(t, 1, did.Count("q"), "a step that was skipped is not asked again whether it is")
 	require.Equal(t, 1, did.Count("d"))
+	require.NotEqual(t, keys[0], keys[1])
 }
 
 func TestStepsReadOutOfOrder(t *testing.T) {

@@ -58,7 +58,7 @@ func applyTags(schema json.RawMessage, tag reflect.StructTag) (json.RawMessage, 
 	if err := json.Unmarshal(property.get("type"), &typ); err != nil {
 		return nil, err
 	}
-	chosen := property.get("enum") != nil || property.get("oneOf") != nil
+	chosen, instant := property.get("enum") != nil || property.get("oneOf") != nil, property.get("format") != nil
 	for _, k := range keywordTags {
 		for _, other := range []string{strings.ToLower(k.keyword), strings.ToUpper(k.keyword[:1]) + k.keyword[1:]} {
 			if _, ok := tag.Lookup(other); ok && other != k.keyword {
@@ -73,8 +73,8 @@ func applyTags(schema json.RawMessage, tag reflect.StructTag) (json.RawMessage, 
 		switch {
 		case !strings.Contains(k.types, typ), chosen && limits:
 			return nil, fmt.Errorf("its tag %s does not go with its type", k.keyword)
-		case k.keyword == "format" && property.get("format") != nil:
-			return nil, fmt.Errorf("its type has a format already: a time.Time is an instant (date-time), and a day is a string with the tag format:\"date\"")
+		case instant && limits:
+			return nil, fmt.Errorf("its tag %s does not go with its type: a time.Time is an instant (date-time), and a day is a string with the tag format:\"date\"", k.keyword)
 		}
 		value, ok := k.value(text, typ)
 		if !ok {

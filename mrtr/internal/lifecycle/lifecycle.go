@@ -60,6 +60,8 @@ func (d *Door) Close() (empty <-chan struct{}) {
 
 // Services are those that the layers have made.
 type Services struct {
+	Last []keep.Service // drain after all that the layers have made
+
 	mu       sync.Mutex
 	byKey    map[any]keep.Service
 	draining bool
@@ -97,15 +99,14 @@ func (s *Services) Drain() (empty []<-chan struct{}) {
 	return empty
 }
 
-// Close closes all services at once, and others with them. They have until the time that was given
-// first.
-func (s *Services) Close(until time.Time, others ...keep.Service) error {
+// Close closes all services at once. They have until the time that was given first.
+func (s *Services) Close(until time.Time) error {
 	s.mu.Lock()
 	if s.closeBy.IsZero() {
 		s.closeBy = until
 	}
 	until = s.closeBy
-	all := slices.AppendSeq(others, maps.Values(s.byKey))
+	all := slices.AppendSeq(slices.Clone(s.Last), maps.Values(s.byKey))
 	s.mu.Unlock()
 	failed := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -116,10 +117,10 @@ func (s *Services) Close(until time.Time, others ...keep.Service) error {
 	return errors.Join(failed...)
 }
 
-// Count adds up the services, and others with them.
-func (s *Services) Count(sum *listen.Stats, waiting func(w listen.Waiting, since time.Time), others ...keep.Service) {
+// Count adds up all services.
+func (s *Services) Count(sum *listen.Stats, waiting func(w listen.Waiting, since time.Time)) {
 	s.mu.Lock()
-	all := slices.AppendSeq(others, maps.Values(s.byKey))
+	all := slices.AppendSeq(slices.Clone(s.Last), maps.Values(s.byKey))
 	sum.Draining, sum.Closed = s.draining, !s.closeBy.IsZero()
 	s.mu.Unlock()
 	for _, service := range all {
@@ -127,10 +128,10 @@ func (s *Services) Count(sum *listen.Stats, waiting func(w listen.Waiting, since
 	}
 }
 
-// Waiting adds up the calls that count finds, by the handler that asks and the way it does.
-func Waiting(count func(waiting func(w listen.Waiting, since time.Time))) []listen.Waiting {
+// Waiting adds up the calls that wait, by the handler that asks and the way it does.
+func (s *Services) Waiting() []listen.Waiting {
 	found, now := map[listen.Waiting]listen.Waiting{}, time.Now()
-	count(func(key listen.Waiting, since time.Time) {
+	s.Count(new(listen.Stats), func(key listen.Waiting, since time.Time) {
 		w, known := found[key]
 		if !known {
 			w = key
