@@ -303,10 +303,7 @@ func TestACallBecomesATaskWhereItsHandlerSaysSo(t *testing.T) {
 			if !takes {
 				capabilities = wire.FormOnly
 			}
-			w, err := wire.Connect(context.Background(), server, &wire.Options{Capabilities: capabilities})
-			require.NoError(t, err)
-			defer w.Close()
-			c := client{t, w}
+			c := connectWith(t, server, wire.Options{Capabilities: capabilities})
 			s := c.call()
 			require.Equal(t, "input_required", s.ResultType)
 			began := time.Now()
