@@ -3,11 +3,15 @@ package tasks
 import (
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/store"
 )
 
 // A record of any bytes is refused or read; one that is read can be shown and written again,
@@ -52,6 +56,25 @@ func FuzzRecord(f *testing.F) {
 			r.proceed("holder")
 			require.Equal(t, working, r.Status)
 			_, _ = r.params()
+		}
+	})
+}
+
+// A clock that is two hours ahead or behind ends no record, and keeps none for longer.
+func TestARecordOutlivesAWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := store.NewMemory(nil)
+		m := &Manager{store: records, patience: time.Second, o: Options{TTL: time.Hour}}
+		for name, left := range map[string]time.Duration{"ahead": -time.Hour, "behind": 3 * time.Hour} {
+			key := store.Key{Epoch: fault.Must(records.Epoch(t.Context())), Name: name}
+			_, err := m.save(t.Context(), key, &record{Name: name, Status: completed, Expires: time.Now().Add(left)}, 0)
+			require.NoError(t, err)
+			time.Sleep(59 * time.Minute)
+			_, _, err = m.load(t.Context(), key)
+			require.NoError(t, err)
+			time.Sleep(2 * time.Minute)
+			_, _, err = m.load(t.Context(), key)
+			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 	})
 }

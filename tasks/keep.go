@@ -125,10 +125,8 @@ func (m *Manager) load(ctx context.Context, key store.Key) (*record, store.Revis
 
 // sleep is false where the context ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
@@ -169,7 +167,10 @@ func (m *Manager) save(ctx context.Context, key store.Key, r *record, at store.R
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	ttl := max(time.Until(r.Expires), store.MinTTL)
+	ttl := time.Until(r.Expires)
+	if ttl < store.MinTTL || ttl > m.o.TTL { // by a clock that was wrong, here or where it was created
+		ttl = m.o.TTL
+	}
 	if at == 0 {
 		return m.store.Create(ctx, key, value, ttl)
 	}

@@ -77,10 +77,7 @@ func TestCallsWithOneKeyAreOneTask(t *testing.T) {
 func TestAKeyIsThatOfATaskOrOfNone(t *testing.T) {
 	set := setting{style: "once", records: machine{store.NewMemory(nil)}, policy: atOnce, keys: []statecodec.Key{statecodec.GenerateKey()}, did: &ledger{}}
 	server := newSite(t, set).server
-	raw, err := wire.Connect(t.Context(), server, &wire.Options{Capabilities: wire.FormOnly})
-	require.NoError(t, err)
-	t.Cleanup(func() { raw.Close() })
-	takes, plain := connect(t, server), client{t, raw}
+	takes, plain := connect(t, server), connectWith(t, server, wire.Options{Capabilities: wire.FormOnly})
 	for key, order := range map[string][2]client{"one": {takes, plain}, "two": {plain, takes}} {
 		for range 2 {
 			_, failed := order[0].begin(key, "Lisbon")

@@ -1,6 +1,7 @@
 package tasks_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -329,8 +330,13 @@ type client struct {
 }
 
 func connect(t testing.TB, server *mcp.Server) client {
+	return connectWith(t, server, wire.Options{})
+}
+
+func connectWith(t testing.TB, server *mcp.Server, o wire.Options) client {
 	t.Helper()
-	c, err := wire.Connect(context.Background(), server, &wire.Options{Capabilities: takesTasks})
+	o.Capabilities = cmp.Or(o.Capabilities, takesTasks)
+	c, err := wire.Connect(context.Background(), server, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return client{t, c}

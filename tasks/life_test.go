@@ -303,10 +303,7 @@ func TestACallBecomesATaskWhereItsHandlerSaysSo(t *testing.T) {
 			if !takes {
 				capabilities = wire.FormOnly
 			}
-			w, err := wire.Connect(context.Background(), server, &wire.Options{Capabilities: capabilities})
-			require.NoError(t, err)
-			defer w.Close()
-			c := client{t, w}
+			c := connectWith(t, server, wire.Options{Capabilities: capabilities})
 			s := c.call()
 			require.Equal(t, "input_required", s.ResultType)
 			began := time.Now()
@@ -435,11 +432,8 @@ func TestAToolOfGoSDKIsATask(t *testing.T) {
 		} else {
 			require.Contains(t, string(c.finish(s.TaskID).Result), "done")
 		}
-		other, err := wire.Connect(context.Background(), server, &wire.Options{Capabilities: wire.FormOnly})
-		require.NoError(t, err)
-		_, failed := client{t, other}.send("tools/call", map[string]any{"name": "book"})
+		_, failed := connectWith(t, server, wire.Options{Capabilities: wire.FormOnly}).send("tools/call", map[string]any{"name": "book"})
 		require.EqualValues(t, mcp.CodeMissingRequiredClientCapabilities, failed.Code)
-		require.NoError(t, other.Close())
 		require.NoError(t, m.Close())
 	}
 }

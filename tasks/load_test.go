@@ -122,10 +122,7 @@ func TestPollsWithoutEnd(t *testing.T) {
 	polls := many(t, "MRTR_POLLS", 300)
 	records := &counting{Store: store.NewMemory(nil), count: map[string]int{}}
 	here := newSite(t, setting{style: "journal", policy: atOnce, records: records, keys: ephemeral(t)})
-	w, err := wire.Connect(t.Context(), here.server, &wire.Options{Capabilities: takesTasks, Unrecorded: true})
-	require.NoError(t, err)
-	defer w.Close()
-	c := client{t, w}
+	c := connectWith(t, here.server, wire.Options{Unrecorded: true})
 	id := c.call().TaskID
 	c.settle(id)
 	records.take()
@@ -145,9 +142,7 @@ func TestOneCallerWantsEveryTask(t *testing.T) {
 	calls := many(t, "MRTR_CALLS", 350)
 	for greedy, most := range map[string]int{"eve": 100, "": 300} {
 		here := newSite(t, setting{style: "journal", policy: atOnce, sender: userOf, options: tasks.Options{MaxTasks: 400}})
-		w, err := wire.Connect(t.Context(), here.server, &wire.Options{Capabilities: takesTasks, Unrecorded: true})
-		require.NoError(t, err)
-		c := client{t, w}
+		c := connectWith(t, here.server, wire.Options{Unrecorded: true})
 		before, got := runtime.NumGoroutine(), 0
 		for range calls {
 			s, failed := c.as(greedy, "tools/call", book())
@@ -163,62 +158,68 @@ func TestOneCallerWantsEveryTask(t *testing.T) {
 		require.Nil(t, failed)
 		require.Equal(t, "task", ann.ResultType)
 		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+5 }, 30*time.Second, time.Millisecond, "a task that waits holds no goroutine")
-		require.NoError(t, w.Close())
 	}
 }
 
-// The results of one caller's tasks fill no store: the largest give way, and of equal ones the
-// oldest, with all that their calls have left. Another caller has a task of their own, and a call
-// that is none.
+// The results of one caller's ten thousand tasks fill no store: the largest give way, and of equal
+// ones the oldest, with all that their calls have left. Another caller has a task of their own, and
+// a call that is none.
 func TestTheEndedTasksOfOneCallerGiveWay(t *testing.T) {
-	const size, room = 100 << 10, 16 << 20 // for about 80 tasks
-	records := store.NewMemory(&store.MemoryOptions{MaxBytes: room})
+	records := store.NewMemory(&store.MemoryOptions{MaxBytes: 16 << 20}) // less than either kind of them fills
 	rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(records, nil), Principal: userOf})
 	require.NoError(t, err)
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
-	long := strings.Repeat("x", size)
 	style := mrtr.Native(func(_ context.Context, c *mrtr.Call, in trip) (*mrtr.IncompleteResult, plan, error) {
-		if in.To != "far" {
-			if chosen, ok := mrtr.Answer(c, seat); ok {
-				return nil, plan{chosen}, nil
-			}
-			return mrtr.Need(seat), plan{}, nil
+		if size, err := strconv.Atoi(in.To); err == nil {
+			return nil, plan{strings.Repeat("x", size)}, nil
 		}
-		return nil, plan{long}, nil
+		if chosen, ok := mrtr.Answer(c, seat); ok {
+			return nil, plan{chosen}, nil
+		}
+		return mrtr.Need(seat), plan{}, nil
 	})
 	mrtr.AddTool(server, &mcp.Tool{Name: "book"}, mrtr.Tool(rt, style, &mrtr.HandlerOptions{Task: atOnce}))
-	m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+	m, err := tasks.Install(server, &tasks.Options{Runtime: rt, MaxTasksPerPrincipal: 1000})
 	require.NoError(t, err)
 	defer m.Close()
-	c := connect(t, server)
-	ends := func(user, to string) seen {
+	c := connectWith(t, server, wire.Options{Unrecorded: true})
+	begins := func(user, to string) seen {
 		s, failed := c.as(user, "tools/call", map[string]any{"name": "book", "arguments": trip{to}})
 		require.Nil(t, failed)
 		require.Equal(t, "task", s.ResultType)
+		return s
+	}
+	settles := func(user string, s seen) seen {
 		for s.Status == "working" {
-			s, failed = c.as(user, "tasks/get", map[string]any{"taskId": s.TaskID})
+			now, failed := c.as(user, "tasks/get", map[string]any{"taskId": s.TaskID})
 			require.Nil(t, failed)
+			s = now
 		}
 		return s
 	}
-	first := ends("eve", "far")
-	for range many(t, "MRTR_CALLS", 100) {
-		s := ends("eve", "far")
+	first := begins("eve", "100")
+	for range 20 {
+		for range 499 {
+			begins("eve", "100")
+		}
+		s := settles("eve", begins("eve", "450000"))
 		require.Equal(t, "completed", s.Status)
-		require.Contains(t, string(s.Result), long)
+		require.Greater(t, len(s.Result), 450_000)
+		require.Eventually(t, func() bool { return m.Stats().Open == 0 }, 30*time.Second, time.Millisecond)
 	}
 	gone, failed := c.as("eve", "tasks/get", map[string]any{"taskId": first.TaskID})
 	require.Nil(t, failed)
 	require.Equal(t, "completed", gone.Status)
 	require.Contains(t, string(gone.Result), "no longer kept")
 
-	s := ends("ann", "near")
-	require.Equal(t, "input_required", s.Status)
-	plain, err := wire.Connect(t.Context(), server, &wire.Options{Capabilities: wire.FormOnly})
-	require.NoError(t, err)
-	defer plain.Close()
-	ann := client{t, plain}
+	s := settles("ann", begins("ann", "near"))
+	require.Equal(t, []string{"seat-1"}, s.keys())
+	_, failed = c.as("ann", "tasks/update", map[string]any{"taskId": s.TaskID, "inputResponses": map[string]any{"seat-1": accept("seat", "window")}})
+	require.Nil(t, failed)
+	s.Status = "working" // again
+	require.Contains(t, string(settles("ann", s).Result), "window")
+	ann := connectWith(t, server, wire.Options{Capabilities: wire.FormOnly})
 	asked, failed := ann.as("ann", "tools/call", map[string]any{"name": "book", "arguments": trip{"near"}})
 	require.Nil(t, failed)
 	done, failed := ann.as("ann", "tools/call", map[string]any{
@@ -332,10 +333,7 @@ func TestALongHandler(t *testing.T) {
 func TestTheMemoryOfATaskThatWaits(t *testing.T) {
 	const waiting = 1_000
 	here := newSite(t, setting{style: "journal", policy: atOnce, sender: userOf, options: tasks.Options{MaxTasksPerPrincipal: waiting}})
-	w, err := wire.Connect(t.Context(), here.server, &wire.Options{Capabilities: takesTasks, Unrecorded: true})
-	require.NoError(t, err)
-	defer w.Close()
-	c := client{t, w}
+	c := connectWith(t, here.server, wire.Options{Unrecorded: true})
 	begin := func(n int) {
 		var ids []string
 		for range n {

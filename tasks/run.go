@@ -388,8 +388,7 @@ func (t *run) write(next func() *record) bool {
 
 // letGo leaves the task to whoever asks for it next.
 func (t *run) letGo() {
-	ctx := context.Background()
-	_, _, _ = t.m.change(ctx, t.key, func(r *record) bool {
+	_, _, _ = t.m.change(context.Background(), t.key, func(r *record) bool {
 		mine := r.Holder == t.holder
 		r.Holder = ""
 		return mine

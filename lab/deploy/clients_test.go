@@ -4,6 +4,7 @@ package deploy_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,15 +51,10 @@ var errTold = errors.New("told to send again")
 
 // kinds are the clients, by the way that they take.
 var kinds = map[string]func(t *testing.T, url string, c *count) caller{
-	"raw, HTTP": func(_ *testing.T, url string, c *count) caller {
-		return newRawClient("HTTP", url, c, think)
-	},
-	"raw, session": func(_ *testing.T, url string, c *count) caller {
-		return newRawClient("session", url, c, think)
-	},
-	"raw, WebSocket": func(_ *testing.T, url string, c *count) caller {
-		return newRawClient("WebSocket", url, c, think)
-	},
+	"raw, HTTP":           raw("HTTP"),
+	"raw, task, HTTP":     raw("task"),
+	"raw, session":        raw("session"),
+	"raw, WebSocket":      raw("WebSocket"),
 	"go-sdk, HTTP":        newSDKClient,
 	"TypeScript, HTTP":    typeScript("modern"),
 	"TypeScript, session": typeScript("legacy"),
@@ -68,9 +64,10 @@ var kinds = map[string]func(t *testing.T, url string, c *count) caller{
 // it counts.
 type rawClient struct {
 	count  *count
-	think  func()
+	yes    wire.Answers
 	dial   func(ctx context.Context) (*wire.Client, error)
 	sticks bool // its connection leads to one instance
+	tasks  bool // its calls are tasks
 	// struck, if set, says whether a fault has come, after which a call without a state does
 	// not begin anew.
 	struck *atomic.Bool
@@ -78,12 +75,16 @@ type rawClient struct {
 	closed atomic.Pointer[wstransport.CloseError] // why a WebSocket was
 }
 
+func raw(way string) func(*testing.T, string, *count) caller {
+	return func(_ *testing.T, url string, c *count) caller { return newRawClient(way, url, c, think) }
+}
+
 func newRawClient(way, url string, count *count, think func()) *rawClient {
-	c := &rawClient{count: count, think: think, sticks: way != "HTTP"}
-	opts := wire.Options{Unrecorded: true, Answers: wire.Answers{"*": func(wire.Question) any {
+	c := &rawClient{count: count, sticks: way == "session" || way == "WebSocket", tasks: way == "task", yes: wire.Answers{"*": func(q wire.Question) any {
 		think()
-		return fleet.Yes(fleet.Question)
+		return fleet.Yes(q.Key)
 	}}}
+	opts := wire.Options{Unrecorded: true, TakesTasks: c.tasks, Answers: c.yes}
 	if way == "session" {
 		opts.Version = wire.Legacy
 	}
@@ -127,7 +128,7 @@ func (c *closingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *rawClient) call(ctx context.Context, style, name string) error {
 	r := wire.Request{Name: style, Arguments: fleet.Order{Order: name}}
 	for {
-		reply, err := c.send(ctx, r)
+		reply, err := c.send(ctx, &r)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -146,11 +147,15 @@ func (c *rawClient) call(ctx context.Context, style, name string) error {
 		case reply.IsError:
 			report, _ := fleet.ReportOf(reply.Result) // it was read before
 			return &finalError{report.Type, reply.Text}
+		case c.tasks && r.Task == "":
+			return &finalError{text: "it is no task"}
 		case !reply.Incomplete():
 			return nil
 		default:
-			c.think()
-			r.State, r.Responses = reply.State, map[string]any{fleet.Question: fleet.Yes(fleet.Question)}
+			r.State = reply.State
+			if r.Responses, err = c.yes.Responses(reply.Asks); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -161,7 +166,7 @@ func mayRepeat(err *jsonrpc.Error) bool {
 	return fleet.IsRetryable(err) || err != nil && callerror.LeavesOpen(err)
 }
 
-func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, error) {
+func (c *rawClient) send(ctx context.Context, r *wire.Request) (reply *wire.Reply, err error) {
 	if c.conn != nil {
 		select {
 		case <-c.conn.Gone(): // the instance went while nothing was on its way
@@ -177,7 +182,12 @@ func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, erro
 		}
 		c.conn = conn
 	}
-	reply, err := c.conn.Send(ctx, r)
+	if c.tasks && r.Task == "" {
+		reply, err = c.begin(ctx, r)
+	}
+	if r.Task != "" || !c.tasks {
+		reply, err = c.conn.Send(ctx, *r)
+	}
 	var closed *wstransport.CloseError
 	if !errors.As(err, &closed) { // which a write may learn first
 		closed = c.closed.Load()
@@ -186,6 +196,18 @@ func (c *rawClient) send(ctx context.Context, r wire.Request) (*wire.Reply, erro
 		return nil, errTold // what was not answered before that was not begun
 	}
 	return reply, asTold(err)
+}
+
+// begin calls a tool. What is sent from then on is about the task that the call has become.
+func (c *rawClient) begin(ctx context.Context, r *wire.Request) (*wire.Reply, error) {
+	res, err := c.conn.Exchange(ctx, *r)
+	if err != nil {
+		return nil, err
+	}
+	var created struct{ TaskID string }
+	_ = json.Unmarshal(res.Result, &created) // there is none where the call was refused
+	r.Task = created.TaskID
+	return wire.ReadReply(res)
 }
 
 // asTold is errTold for an error that sends the client elsewhere: 503 with any refusal, and

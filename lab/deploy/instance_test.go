@@ -23,6 +23,7 @@ import (
 	"github.com/mrtr-go/sdk/serve"
 	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store/sqlitestore"
+	"github.com/mrtr-go/sdk/tasks"
 	"github.com/mrtr-go/sdk/transport/mcphttp"
 	"github.com/mrtr-go/sdk/transport/wstransport"
 )
@@ -82,7 +83,7 @@ func (j job) serve() error {
 	defer rt.Close()
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, &mcp.ServerOptions{GetSessionID: mcphttp.SessionIDs(j.Name)})
 	for _, name := range styleNames {
-		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, fleet.Find(name).Style(j.shop()), nil))
+		mcp.AddTool(server, &mcp.Tool{Name: name}, mrtr.Tool(rt, fleet.Find(name).Style(j.shop()), &mrtr.HandlerOptions{Task: mrtr.TaskPolicy{AtOnce: true}}))
 	}
 	sockets, err := wstransport.NewHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	if err != nil {
@@ -90,6 +91,7 @@ func (j job) serve() error {
 	}
 	return serve.HTTP(context.Background(), j.Address, server, &serve.Options{
 		Runtime:   rt,
+		Tasks:     &tasks.Options{Runtime: rt},
 		Endpoints: map[string]serve.Endpoint{"/ws": sockets},
 		Logger:    logger,
 		Unready:   2 * time.Second, // twice the time after which the router asks again
