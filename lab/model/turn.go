@@ -133,6 +133,11 @@ func (s *state) canBeChecked() (any bool) {
 // take adds the effects that an earlier run of the round has left behind.
 func (s *state) take(left *state) {
 	maps.Copy(s.effects, left.effects)
+	for key, given := range left.answers { // where a call was split off, no request brings them
+		if _, own := s.answers[key]; !own {
+			s.answers[key] = given
+		}
+	}
 	for key, doubt := range left.doubts {
 		s.doubts[key] = doubt
 		if s.tried[key] == nil {
