@@ -224,7 +224,7 @@ func (m *Manager) keep() (err error) {
 		return nil
 	}
 	rt.ErasesTasks(m.erase)
-	ids, err := rt.Sealer(idPurpose, m.o.TTL, 0)
+	ids, err := rt.Sealer(idPurpose, 0, 0) // the record bounds it
 	if m.ids = ids; err != nil || !m.shared {
 		return err
 	}

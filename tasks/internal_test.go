@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/internal/fault"
+	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -76,6 +78,25 @@ func TestARecordOutlivesAWrongClock(t *testing.T) {
 			_, _, err = m.load(t.Context(), key)
 			require.ErrorIs(t, err, store.ErrNotFound)
 		}
+	})
+}
+
+// The id of a task that an instance made whose clock was behind is good for as long as its record.
+func TestAnIDLastsAsLongAsItsRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, err := mrtr.New(&mrtr.Options{Durable: durable.In(store.NewMemory(nil), nil)})
+		require.NoError(t, err)
+		defer rt.Close()
+		m := &Manager{o: Options{Runtime: rt, TTL: time.Hour}, patience: time.Second}
+		require.NoError(t, m.keep())
+		id, key, err := m.name(t.Context(), "ann", "")
+		require.NoError(t, err)
+		time.Sleep(3 * time.Hour)
+		found, err := m.find(id, "ann")
+		require.NoError(t, err)
+		require.Equal(t, key, found)
+		_, err = m.find(id, "eve")
+		require.Error(t, err)
 	})
 }
 

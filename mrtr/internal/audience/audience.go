@@ -20,7 +20,7 @@ func Of(server, own string) string {
 type Sealer struct {
 	Codec  *statecodec.Codec
 	Server string
-	Keeps  bool // what it seals is kept where no client can put it, and opens for good
+	Keeps  bool // what it seals opens for good: it is, or names, a record with a time of its own
 }
 
 // Seal implements [keep.Sealer].
