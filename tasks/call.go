@@ -221,6 +221,9 @@ func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 // admits returns a [notAdmitted] if the request may not go on with a task, although it is the
 // caller's own.
 func (w *way) admits(r *record) error {
+	if r.isOfAnotherTime() {
+		return &notAdmitted{storeFailed()}
+	}
 	if w.admit == nil {
 		return nil
 	}

@@ -81,6 +81,34 @@ func TestARecordOutlivesAWrongClock(t *testing.T) {
 	})
 }
 
+// An instance whose clock contradicts a task leaves it to others: it refuses answers for now, and takes
+// nothing over.
+func TestATaskOfAnotherTimeIsLeftAlone(t *testing.T) {
+	for clock, ahead := range map[string]time.Duration{"behind": 2 * time.Hour, "ahead": -2 * time.Hour} {
+		t.Run(clock, func(t *testing.T) {
+			m := &Manager{store: store.NewMemory(nil), patience: time.Second, o: Options{TTL: time.Hour}}
+			key := store.Key{Epoch: fault.Must(m.store.Epoch(t.Context())), Name: "task"}
+			created := time.Now().Add(ahead)
+			waits := &record{Name: "a", Status: inputRequired, Created: created, Expires: created.Add(time.Hour), Open: map[string]question{"k": {Key: "k"}}}
+			_, err := m.save(t.Context(), key, waits, 0)
+			require.NoError(t, err)
+			answers := map[string]json.RawMessage{"k": json.RawMessage(`{"action":"decline"}`)}
+			require.Equal(t, storeFailed(), unreachable(t.Context(), m.update(t.Context(), key, answers, &way{})))
+			require.Equal(t, storeFailed(), unreachable(t.Context(), m.cancel(t.Context(), key, &way{})))
+			r, at, err := m.load(t.Context(), key)
+			require.NoError(t, err)
+			require.Equal(t, inputRequired, r.Status)
+			r.Status, r.Open = working, nil // and let go of
+			_, err = m.save(t.Context(), key, r, at)
+			require.NoError(t, err)
+			require.NoError(t, m.takeOver(t.Context(), key, r, &way{}))
+			r, _, err = m.load(t.Context(), key)
+			require.NoError(t, err)
+			require.Empty(t, r.Holder)
+		})
+	}
+}
+
 // The id of a task that an instance made whose clock was behind is good for as long as its record.
 func TestAnIDLastsAsLongAsItsRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (m *Manager) takeOver(ctx context.Context, key store.Key, r *record, w *way
 	silent := r.Holder
 	mine := false
 	r, at, err := m.change(ctx, key, func(r *record) bool {
-		mine = r.Status == working && r.Holder == silent
+		mine = r.Status == working && r.Holder == silent && !r.isOfAnotherTime()
 		if mine && !r.Kept && silent != "" { // a holder that lets go has not begun its round
 			mine = false
 			r.cutOff()

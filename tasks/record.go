@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // recordFormat is the version of the encoding. A record of another version is not read.
@@ -142,6 +144,13 @@ func (r *record) proceed(holder string) {
 		}
 	}
 	r.Open, r.Status, r.Holder = nil, working, holder
+}
+
+// isOfAnotherTime reports whether the clock here, or where the task was created, is wrong. The engine would
+// refuse its state here, and the task would end for that.
+func (r *record) isOfAnotherTime() bool {
+	now := time.Now()
+	return now.Add(statecodec.DefaultSkew).Before(r.Created) || now.Add(-statecodec.DefaultSkew).After(r.Expires)
 }
 
 // end makes the status the last one, and drops what the task needed to go on.
