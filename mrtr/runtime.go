@@ -211,6 +211,9 @@ func (rt *Runtime) Keeper() keep.Keeper { return rt.keeper }
 // StateTTL is how long a state opens.
 func (rt *Runtime) StateTTL() time.Duration { return cmp.Or(rt.state.TTL, statecodec.DefaultTTL) }
 
+// Skew is how far the clocks of those who read the states may differ.
+func (rt *Runtime) Skew() time.Duration { return rt.skew }
+
 // longest is how long an earlier release has to open a record.
 const longest = 366 * 24 * time.Hour
 

@@ -178,7 +178,7 @@ func (r *round) suspend(ran bool) (_ keep.Outcome, err error) {
 // states are the sealer of this round's states, and how long those open.
 func (r *round) states() (sealer, time.Duration) {
 	t := r.target
-	if ttl := t.rt.StateTTL(); t.codec == nil || ttl > t.ttl && isTask(r.life) {
+	if ttl := t.rt.StateTTL(); t.codec == nil || ttl > t.ttl && (isTask(r.life) || r.st.round == 0) { // which becomes one
 		return t.rt.codec, max(t.ttl, ttl)
 	}
 	return t.codec, t.ttl
@@ -249,6 +249,9 @@ func (r *round) send(token string, asks []question.Pending) {
 	r.locked(func() { r.sent = sent{token, asks} })
 	if until := question.Deadlines(asks); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
+			for key, at := range until { // when silence counts here
+				until[key] = at.Add(r.target.rt.skew)
+			}
 			task.AnswerBy(until)
 		}
 	}

@@ -221,9 +221,6 @@ func (m *Manager) wayOf(ctx context.Context, next mcp.MethodHandler, req mcp.Req
 // admits returns a [notAdmitted] if the request may not go on with a task, although it is the
 // caller's own.
 func (w *way) admits(r *record) error {
-	if r.isOfAnotherTime() {
-		return &notAdmitted{storeFailed()}
-	}
 	if w.admit == nil {
 		return nil
 	}
@@ -231,6 +228,14 @@ func (w *way) admits(r *record) error {
 		return &notAdmitted{err}
 	}
 	return nil
+}
+
+// mayChange is admits for a request that changes the task.
+func (m *Manager) mayChange(r *record, w *way) error {
+	if r.isOfAnotherTime(m.skew) {
+		return &notAdmitted{storeFailed()}
+	}
+	return w.admits(r)
 }
 
 // notAdmitted is the error of Options.Admit.

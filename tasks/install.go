@@ -29,6 +29,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -56,6 +57,7 @@ type Runtime interface {
 	Sender(ctx context.Context, req mcp.Request) (string, error)
 	Sealer(purpose string, ttl time.Duration, maxBytes int) (keep.Sealer, error)
 	StateTTL() time.Duration
+	Skew() time.Duration
 	Keeper() keep.Keeper
 	ErasesTasks(f keep.Eraser)
 	Erase(ctx context.Context, principal, call string) (erased int, err error)
@@ -148,6 +150,7 @@ type Manager struct {
 	shared   bool // other processes may work on the tasks
 	lease    time.Duration
 	patience time.Duration
+	skew     time.Duration // between the clocks of those who have its tasks
 	looks    looks
 	looking  sync.WaitGroup
 	ids      sealer
@@ -206,6 +209,7 @@ func Install(server *mcp.Server, opts *Options) (*Manager, error) {
 // keep decides where the tasks are kept, and with which keys.
 func (m *Manager) keep() (err error) {
 	rt := m.o.Runtime
+	m.skew = statecodec.DefaultSkew
 	if rt != nil {
 		if k := durable.Of(rt.Keeper()); k != nil {
 			m.store, m.lease, m.patience = k.Records().Store(), k.Lease(), k.Records().Patience()
@@ -224,6 +228,7 @@ func (m *Manager) keep() (err error) {
 		return nil
 	}
 	rt.ErasesTasks(m.erase)
+	m.skew = cmp.Or(rt.Skew(), m.skew)
 	ids, err := rt.Sealer(idPurpose, 0, 0) // the record bounds it
 	if m.ids = ids; err != nil || !m.shared {
 		return err

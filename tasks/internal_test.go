@@ -66,10 +66,10 @@ func FuzzRecord(f *testing.F) {
 func TestARecordOutlivesAWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		records := store.NewMemory(nil)
-		m := &Manager{store: records, patience: time.Second, o: Options{TTL: time.Hour}}
-		for name, left := range map[string]time.Duration{"ahead": -time.Hour, "behind": 3 * time.Hour} {
+		m := &Manager{store: records, patience: time.Second, skew: time.Minute, o: Options{TTL: time.Hour}}
+		for name, left := range map[string]time.Duration{"ahead": -time.Hour, "behind": 3 * time.Hour, "right": time.Hour} {
 			key := store.Key{Epoch: fault.Must(records.Epoch(t.Context())), Name: name}
-			_, err := m.save(t.Context(), key, &record{Name: name, Status: completed, Expires: time.Now().Add(left)}, 0)
+			_, err := m.save(t.Context(), key, &record{Name: name, Status: completed, Created: time.Now().Add(left - time.Hour), Expires: time.Now().Add(left)}, 0)
 			require.NoError(t, err)
 			time.Sleep(59 * time.Minute)
 			_, _, err = m.load(t.Context(), key)
@@ -86,7 +86,7 @@ func TestARecordOutlivesAWrongClock(t *testing.T) {
 func TestATaskOfAnotherTimeIsLeftAlone(t *testing.T) {
 	for clock, ahead := range map[string]time.Duration{"behind": 2 * time.Hour, "ahead": -2 * time.Hour} {
 		t.Run(clock, func(t *testing.T) {
-			m := &Manager{store: store.NewMemory(nil), patience: time.Second, o: Options{TTL: time.Hour}}
+			m := &Manager{store: store.NewMemory(nil), patience: time.Second, skew: time.Minute, o: Options{TTL: time.Hour}}
 			key := store.Key{Epoch: fault.Must(m.store.Epoch(t.Context())), Name: "task"}
 			created := time.Now().Add(ahead)
 			waits := &record{Name: "a", Status: inputRequired, Created: created, Expires: created.Add(time.Hour), Open: map[string]question{"k": {Key: "k"}}}

@@ -167,8 +167,8 @@ func (m *Manager) save(ctx context.Context, key store.Key, r *record, at store.R
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
-	ttl := time.Until(r.Expires)
-	if ttl < store.MinTTL || ttl > m.o.TTL { // by a clock that was wrong, here or where it was created
+	ttl := max(time.Until(r.Expires), store.MinTTL)
+	if r.isOfAnotherTime(m.skew) {
 		ttl = m.o.TTL
 	}
 	if at == 0 {
@@ -193,7 +193,7 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 		r.Updated = time.Now()
 		now, err := m.save(ctx, key, r, at)
 		if r.Holder != "" && r.Holder != before && err != nil && !store.IsVerdict(err) {
-			now, err = m.took(ctx, key, r.Holder, err)
+			r, now, err = m.took(ctx, key, r, err)
 		}
 		if err == nil {
 			m.waits.saw(key, r, now)
@@ -208,13 +208,13 @@ func (m *Manager) change(ctx context.Context, key store.Key, f func(r *record) b
 }
 
 // took looks whether a new holder has a task though nobody confirmed it: the run of the task would have
-// to be taken for dead.
-func (m *Manager) took(ctx context.Context, key store.Key, holder string, failed error) (store.Revision, error) {
+// to be taken for dead. Its record may have been cancelled meanwhile.
+func (m *Manager) took(ctx context.Context, key store.Key, wrote *record, failed error) (*record, store.Revision, error) {
 	r, at, err := m.load(context.WithoutCancel(ctx), key)
-	if err != nil || r.Holder != holder {
-		return 0, failed
+	if err != nil || r.Holder != wrote.Holder {
+		return wrote, 0, failed
 	}
-	return at, nil
+	return r, at, nil
 }
 
 // unreachable is the answer to a request whose task could not be read or changed.

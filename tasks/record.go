@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mrtr-go/sdk/statecodec"
 )
 
 // recordFormat is the version of the encoding. A record of another version is not read.
@@ -148,9 +146,9 @@ func (r *record) proceed(holder string) {
 
 // isOfAnotherTime reports whether the clock here, or where the task was created, is wrong. The engine would
 // refuse its state here, and the task would end for that.
-func (r *record) isOfAnotherTime() bool {
+func (r *record) isOfAnotherTime(skew time.Duration) bool {
 	now := time.Now()
-	return now.Add(statecodec.DefaultSkew).Before(r.Created) || now.Add(-statecodec.DefaultSkew).After(r.Expires)
+	return now.Add(skew).Before(r.Created) || now.Add(-skew).After(r.Expires)
 }
 
 // end makes the status the last one, and drops what the task needed to go on.

@@ -209,6 +209,8 @@ func (t *run) await(r *round) (out outcome, ok bool) {
 		ticker := time.NewTicker(t.m.lease / 3)
 		defer ticker.Stop()
 		beat, long = ticker.C, time.After(watchAfter)
+	} else if now, _, err := t.m.load(t.m.ctx, t.key); err == nil && now.Cancel { // before anybody knew of this run
+		t.rec.Cancel = true
 	}
 	news := t.news
 	for {
