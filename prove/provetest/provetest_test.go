@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mrtr-go/sdk/mrtr"
+	"github.com/mrtr-go/sdk/mrtr/durable"
+	"github.com/mrtr-go/sdk/mrtr/linear"
 	"github.com/mrtr-go/sdk/mrtr/mrtrtest"
 	"github.com/mrtr-go/sdk/options"
 	"github.com/mrtr-go/sdk/options/landmine"
@@ -413,4 +415,33 @@ func (l *ledger) has(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.noted[key]
+}
+
+// Where equal calls are one while they wait, an honest call may go on with one that an earlier probe left
+// waiting. Its effect above the first question has happened then, and is not missed.
+func TestAnEffectAboveTheFirstQuestionWithAStore(t *testing.T) {
+	build := func(w *mrtrtest.World) *mcp.Server {
+		key, err := statecodec.NewKey(w.Key())
+		require.NoError(t, err)
+		rt, err := mrtr.New(&mrtr.Options{State: &statecodec.Options{Keys: []statecodec.Key{key}}, Durable: durable.In(w.Store(), nil)})
+		require.NoError(t, err)
+		w.Cleanup(func() { require.NoError(t, rt.Close()) })
+		effect := func(name string) mrtr.Act {
+			return func(context.Context, string) error { w.Effect(name); return nil }
+		}
+		server := mcp.NewServer(&mcp.Implementation{Name: "server", Version: "1"}, nil)
+		mrtr.Add(server, rt, &mcp.Tool{Name: "order"}, linear.Journal(func(ctx context.Context, c *mrtr.Call, in trip) (booking, error) {
+			if err := mrtr.Do(ctx, c, "reserve", effect("reserve")); err != nil {
+				return booking{}, err
+			}
+			seat, err := linear.Ask(ctx, c, mrtr.Choose("seat", "Which seat?", mrtr.Choices("window", "aisle")...))
+			if err != nil {
+				return booking{}, err
+			}
+			return booking{Text: in.To + " " + seat}, mrtr.Do(ctx, c, "charge", effect("charge"))
+		}))
+		return server
+	}
+	s := prove.Scenario{Tool: "order", Arguments: map[string]any{"to": "Rome"}, OtherArguments: map[string]any{"to": "Oslo"}, Times: map[string]int{"reserve": 1, "charge": 1}}
+	require.Empty(t, failed(provetest.Examine(t, build, s, &prove.Options{Only: []string{"once/honest", "server/alive"}})))
 }
