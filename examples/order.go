@@ -84,6 +84,9 @@ func reserve(in Order) func(ctx context.Context, idem string) (string, error) {
 // release puts them back. If nobody knows whether they were reserved, it looks for the reservation
 // by its idempotency key.
 func release(_ context.Context, _ *mrtr.Call, u mrtr.Undo[string]) error {
+	if len(u.Unknown) > 0 {
+		return fmt.Errorf("perhaps on their way: %v", u.Unknown)
+	}
 	if u.InDoubt {
 		fmt.Println("  looked for", u.Idem)
 		return mrtr.ErrFound

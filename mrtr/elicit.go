@@ -189,7 +189,8 @@ func (q Question[T]) annotate(keyword, text string) Question[T] {
 	})
 }
 
-// Between bounds how many values a [ChooseSome], or an Elicit of a list, takes.
+// Between bounds how many values a [ChooseSome], or an Elicit of a list, takes. A number has the tags
+// minimum and maximum, in a struct.
 func (q Question[T]) Between(least, most int) Question[T] {
 	return q.change(func(s *question.Spec) error {
 		t := reflect.TypeFor[T]()
@@ -197,7 +198,7 @@ func (q Question[T]) Between(least, most int) Question[T] {
 			t = t.Elem()
 		}
 		if s.Kind != question.Form || t.Kind() != reflect.Slice || least < 0 || most < 1 {
-			return errors.New("Between is for a ChooseSome or an Elicit of a list, and its bounds are 0 and 1 or more")
+			return errors.New("Between is for a ChooseSome or an Elicit of a list, and its bounds are 0 and 1 or more: a number is a field of a struct, with the tags minimum and maximum")
 		}
 		return s.Reshape("its bounds cannot hold", func(schema json.RawMessage) (json.RawMessage, error) {
 			return form.Limit(schema, s.Key, least, most)

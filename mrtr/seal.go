@@ -247,11 +247,8 @@ func (r *round) requests(token string) (mcp.InputRequestMap, error) {
 // send notes the questions that go out, and tells a task of their deadlines.
 func (r *round) send(token string, asks []question.Pending) {
 	r.locked(func() { r.sent = sent{token, asks} })
-	if until := question.Deadlines(asks); until != nil {
+	if until := question.Deadlines(asks, r.target.rt.skew); until != nil {
 		if task := rendezvous.TaskRoundOf(r.life); task != nil {
-			for key, at := range until { // when silence counts here
-				until[key] = at.Add(r.target.rt.skew)
-			}
 			task.AnswerBy(until)
 		}
 	}

@@ -217,7 +217,7 @@ func (f *front[In, Out]) round(ctx context.Context, ex exchange, in In) (done co
 		return done, asks{}, r.forClient(asWire(o.Err))
 	case o.Token != "":
 		requests, err := r.requests(o.Token)
-		until := question.Deadlines(r.sent.asks)
+		until := question.Deadlines(r.sent.asks, r.target.rt.skew)
 		if r.park != nil { // the handler is held, and needs the request no more
 			r.locked(r.rest)
 		}

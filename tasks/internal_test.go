@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +81,42 @@ func TestARecordOutlivesAWrongClock(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 	})
+}
+
+// unheard is a store that does its next update, and says that it did not.
+type unheard struct {
+	*store.Memory
+	meanwhile func()
+}
+
+func (s *unheard) Update(ctx context.Context, key store.Key, at store.Revision, value []byte, ttl time.Duration) (store.Revision, error) {
+	now, err := s.Memory.Update(ctx, key, at, value, ttl)
+	if s.meanwhile == nil {
+		return now, err
+	}
+	s.meanwhile()
+	s.meanwhile = nil
+	return 0, errors.New("connection lost")
+}
+
+// A task that is cancelled between a write and its confirmation is cancelled for whoever made the write.
+func TestACancelBesideAWriteThatNobodyConfirmed(t *testing.T) {
+	records := store.NewMemory(nil)
+	s := &unheard{Memory: records}
+	here := &Manager{store: s, patience: time.Second, skew: time.Minute, o: Options{TTL: time.Hour}}
+	there := &Manager{store: records, patience: time.Second, skew: time.Minute, o: Options{TTL: time.Hour}}
+	key := store.Key{Epoch: fault.Must(records.Epoch(t.Context())), Name: "task"}
+	_, err := here.save(t.Context(), key, &record{Name: "a", Status: working, Created: time.Now(), Expires: time.Now().Add(time.Hour)}, 0)
+	require.NoError(t, err)
+	s.meanwhile = func() {
+		_, _, err := there.change(t.Context(), key, func(r *record) bool { r.Cancel = true; return true })
+		require.NoError(t, err)
+	}
+	r, at, err := here.change(t.Context(), key, func(r *record) bool { r.Holder = "here"; return true })
+	require.NoError(t, err)
+	require.True(t, r.Cancel)
+	_, err = here.save(t.Context(), key, r, at)
+	require.NoError(t, err, "it is the last revision")
 }
 
 // An instance whose clock contradicts a task leaves it to others: it refuses answers for now, and takes

@@ -15,6 +15,7 @@ import (
 	"github.com/mrtr-go/sdk/mrtr/internal/kit"
 	"github.com/mrtr-go/sdk/mrtr/listen"
 	"github.com/mrtr-go/sdk/mrtr/observe"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 	"github.com/mrtr-go/sdk/tasks"
 )
@@ -111,8 +112,9 @@ func TestSilenceIsAnOutcome(t *testing.T) {
 								}
 							}
 							o := &mrtr.Options{}
-							if stored {
-								o.Durable = durable.In(store.NewMemory(nil), nil)
+							if stored { // and shared, so that clocks may differ
+								o.Durable = durable.In(kit.Shared{Memory: store.NewMemory(nil)}, nil)
+								o.State = &statecodec.Options{Keys: []statecodec.Key{kit.SharedKey}}
 							}
 							rt, seen := kit.NewRuntime(t, o)
 							effects := 0

@@ -111,6 +111,19 @@ func TestAPolicyForTasksNamesOneWay(t *testing.T) {
 	require.Panics(t, func() { rt.Prompt(prompt, &mrtr.HandlerOptions{Task: taskPolicy}) }, "a prompt is no task")
 }
 
+// The state with which a call becomes a task at once is the task's, and opens for as long.
+func TestACallThatBecomesATaskOutlivesItsHandlersStates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		style := kit.GuardedTrip(func(context.Context, *mrtr.Call) (string, error) { return "done", nil })
+		opts := &mrtr.HandlerOptions{Task: taskPolicy, StateTTL: time.Minute}
+		tool := &kit.Trip{Handler: mrtr.Tool(kit.TripRuntime(t, remembering()), style, opts)}
+		begun := tool.Round(rendezvous.WithTaskRound(t.Context(), rendezvous.NewTaskRound()), "", "", nil)
+		require.NoError(t, begun.Err)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, kit.Reply{Plan: "done"}, tool.TaskRound(t.Context(), begun, nil))
+	})
+}
+
 func TestAToolThatRequiresTasksRefusesTheOthers(t *testing.T) {
 	rt := kit.TripRuntime(t, nil)
 	entered := false

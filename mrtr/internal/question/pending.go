@@ -57,8 +57,9 @@ func (p *Pending) IsLate(now time.Time) bool { return p.Lapses != 0 && !now.Befo
 
 func (p *Pending) deadline() time.Time { return time.UnixMilli(p.Lapses) }
 
-// Deadlines are those of the questions that are open; nil if none has one.
-func Deadlines(all []Pending) (until map[string]time.Time) {
+// Deadlines say when silence counts as the answer to those of the questions that are open; nil if it does
+// for none. That is as much later as clocks may differ.
+func Deadlines(all []Pending, skew time.Duration) (until map[string]time.Time) {
 	for i := range all {
 		p := &all[i]
 		if p.Lapses == 0 || p.Answered() {
@@ -67,7 +68,7 @@ func Deadlines(all []Pending) (until map[string]time.Time) {
 		if until == nil {
 			until = map[string]time.Time{}
 		}
-		until[p.Key] = p.deadline()
+		until[p.Key] = p.deadline().Add(skew)
 	}
 	return until
 }
