@@ -79,7 +79,7 @@ const thePrice = `
 The sealed state brings the call to B. The price: the handler runs from its top
 in every round. What happens to a charge in it, counted just now:
 
-  it stands                        charged
+  where the charge stands          charged
 `
 
 const lostResponse = `
@@ -88,7 +88,7 @@ const lostResponse = `
 `
 
 const whereToGo = `
-To write a tool, copy examples/server. Next, after go run ./cmd/weather-demo:
+To write a tool, copy examples/server. go run ./cmd/weather-demo also takes:
 
   page          in your browser: answer, kill a server, attack the call
   -ask          here: answer the questions yourself
