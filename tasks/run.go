@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mrtr-go/sdk/internal/callerror"
+	"github.com/mrtr-go/sdk/statecodec"
 	"github.com/mrtr-go/sdk/store"
 )
 
@@ -149,6 +150,9 @@ func (t *run) main(r *round) {
 		case t.rec.Cancel && out.isError():
 			t.finish(cancelled, textOf(out))
 			return
+		case t.rec.Engine && isRefusedState(out.err):
+			t.fail(errNotOpened)
+			return
 		case out.err != nil:
 			t.fail(out.err)
 			return
@@ -176,6 +180,14 @@ func (t *run) main(r *round) {
 			}
 		}
 	}
+}
+
+// errNotOpened is the end of a task whose state is refused here. The rounds before may have done anything.
+var errNotOpened = errors.New("the server cannot open the state of this call any more, and nobody knows what the call has done")
+
+func isRefusedState(err error) bool {
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) && wire.Code == jsonrpc.CodeInvalidParams && wire.Message == statecodec.Refusal
 }
 
 // hasNoRoom reports whether the store has had no room for the round for a lease. A round whose end it did
