@@ -231,11 +231,21 @@ func (w *way) admits(r *record) error {
 }
 
 // mayChange is admits for a request that changes the task.
-func (m *Manager) mayChange(r *record, w *way) error {
-	if r.isOfAnotherTime(m.skew) {
+func (m *Manager) mayChange(key store.Key, r *record, w *way) error {
+	if m.isForOthers(key, r) {
 		return &notAdmitted{storeFailed()}
 	}
 	return w.admits(r)
+}
+
+// isForOthers reports whether a task is left to those whose clocks do not contradict it. Where none of
+// them has changed it for a lease, there may be none.
+func (m *Manager) isForOthers(key store.Key, r *record) bool {
+	if !r.isOfAnotherTime(m.skew) {
+		return false
+	}
+	key.Name = "clock " + key.Name // beside the sightings of its holder
+	return time.Since(m.seen.Note(key, store.Revision(r.Updated.UnixNano()))) < m.lease
 }
 
 // notAdmitted is the error of Options.Admit.

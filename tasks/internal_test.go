@@ -124,7 +124,7 @@ func TestACancelBesideAWriteThatNobodyConfirmed(t *testing.T) {
 func TestATaskOfAnotherTimeIsLeftAlone(t *testing.T) {
 	for clock, ahead := range map[string]time.Duration{"behind": 2 * time.Hour, "ahead": -2 * time.Hour} {
 		t.Run(clock, func(t *testing.T) {
-			m := &Manager{store: store.NewMemory(nil), patience: time.Second, skew: time.Minute, o: Options{TTL: time.Hour}}
+			m := &Manager{store: store.NewMemory(nil), patience: time.Second, lease: time.Minute, skew: time.Minute, o: Options{TTL: time.Hour}}
 			key := store.Key{Epoch: fault.Must(m.store.Epoch(t.Context())), Name: "task"}
 			created := time.Now().Add(ahead)
 			waits := &record{Name: "a", Status: inputRequired, Created: created, Expires: created.Add(time.Hour), Open: map[string]question{"k": {Key: "k"}}}

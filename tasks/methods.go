@@ -109,7 +109,7 @@ func (m *Manager) takeOver(ctx context.Context, key store.Key, r *record, w *way
 	silent := r.Holder
 	mine := false
 	r, at, err := m.change(ctx, key, func(r *record) bool {
-		mine = r.Status == working && r.Holder == silent && !r.isOfAnotherTime(m.skew)
+		mine = r.Status == working && r.Holder == silent && !m.isForOthers(key, r)
 		if mine && !r.Kept && silent != "" { // a holder that lets go has not begun its round
 			mine = false
 			r.cutOff()
@@ -149,7 +149,7 @@ func (m *Manager) update(ctx context.Context, key store.Key, answers map[string]
 	goesOn := false
 	var refused error
 	r, at, err := m.change(ctx, key, func(r *record) bool {
-		if refused = m.mayChange(r, w); refused != nil {
+		if refused = m.mayChange(key, r, w); refused != nil {
 			return false
 		}
 		took := r.Status == inputRequired && r.answer(answers)
@@ -183,7 +183,7 @@ func (m *Manager) cancel(ctx context.Context, key store.Key, w *way) error {
 	var refused error
 	r, at, err := m.change(ctx, key, func(r *record) bool {
 		waited = false
-		if refused = m.mayChange(r, w); refused != nil {
+		if refused = m.mayChange(key, r, w); refused != nil {
 			return false
 		}
 		if r.Status.terminal() || r.Cancel {
