@@ -68,6 +68,7 @@ func (b *Backend) Run(t *testing.T) {
 	t.Run("replayed kills", b.runReplayedKills)
 	t.Run("fleet", b.runFleets)
 	t.Run("tasks", b.runTasks)
+	t.Run("task clocks", b.runTaskClocks)
 	if b.Outcomes || storm.Nightly(1, 0) == 1 {
 		t.Run("outcomes", func(t *testing.T) { checkDocs(t, b.outcomes(t)) })
 		t.Run("abandoned", b.runAbandoned) // which mostly waits

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,14 +31,16 @@ const (
 
 // processes is a storm over three processes, of which one is killed or drained every 0.4
 // seconds and replaced.
-func (b *Backend) processes(t *testing.T, of fleet.Job) *storm.Storm {
+func (b *Backend) processes(t *testing.T, of fleet.Job, started func(*storm.Instance, *fleet.Server)) *storm.Storm {
 	of.Backend, of.Address, of.Key, of.Lease, of.Tries = b.Name, b.Addresses(t)(), fleet.NewKey(), lease, fleetTries
 	of.Ledger = fleet.NewLedger(t)
 	return &storm.Storm{
 		Seed: rand.Uint64(), Ledger: of.Ledger, Size: fleetSize, Each: killEach, Calls: storm.Nightly(200, 60), AtOnce: atWork, Within: 2 * fleet.EffectTime,
 		Start: func(ctx context.Context) *storm.Instance {
 			p := fleet.StartServer(ctx, of)
-			return &storm.Instance{Conn: p.Conn, End: p.End, Drain: p.Drain}
+			i := &storm.Instance{Conn: p.Conn, End: p.End, Drain: p.Drain}
+			started(i, p)
+			return i
 		},
 		Fate: func(*rand.Rand, *storm.Instance) (replaced bool) { return true },
 		Order: func(_ *rand.Rand, n int) (tool, order string) {
@@ -55,7 +59,7 @@ func (b *Backend) runFleets(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			takers := fleet.NewLedger(t)
-			s := b.processes(t, fleet.Job{Row: name, Takers: takers})
+			s := b.processes(t, fleet.Job{Row: name, Takers: takers}, func(*storm.Instance, *fleet.Server) {})
 			s.Enough = func() bool { // whether a kill hits a round is chance
 				killed, err := takers.Lines()
 				return err != nil || len(killed) > 0 && s.Replaced.Load() > 5
@@ -93,6 +97,41 @@ var taskRows = map[string]bool{
 	"journal + Check": true, "resumable + Check": true, "once + Check + RunAgain": true, "steps": false, "coroutine": false,
 }
 
+// runTaskClocks serves calls as tasks, at processes whose clocks are moved by two hours time and again.
+// What becomes of a task is true, or nobody knows.
+func (b *Backend) runTaskClocks(t *testing.T) {
+	takesClocks(t)
+	for _, name := range slices.Sorted(maps.Keys(taskRows)) {
+		if name == "coroutine" { // it ends where another process gets its answers
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			var moves atomic.Int64
+			var clocks sync.Map
+			s := b.processes(t, fleet.Job{Row: name, Tasks: true}, func(i *storm.Instance, p *fleet.Server) {
+				clocks.Store(i, fault.Must(p.Clock()))
+			})
+			s.Fate = func(r *rand.Rand, i *storm.Instance) bool {
+				clock, _ := clocks.Load(i)
+				fault.Check(clock.(*fleet.Clock).Move([]time.Duration{0, 2 * time.Hour, -2 * time.Hour}[r.IntN(3)]))
+				moves.Add(1)
+				return false
+			}
+			s.Spares, s.Refuses, s.Clear = true, true, func() {
+				clocks.Range(func(_, clock any) bool { return clock.(*fleet.Clock).Move(0) == nil })
+			}
+			s.Calls, s.Enough = storm.Nightly(24, 8), func() bool { return moves.Load() > 5 }
+			s.Serve = storm.Tasks{Storm: s}.Serve
+			err := fault.Caught(func() { s.Play(ctx) })
+			t.Logf("%d tasks, %d moves: %v; %d paid", s.Calls, moves.Load(), s.Ends, paidOnce(t, s.Ledger))
+			require.NoError(t, err)
+		})
+	}
+}
+
 // runTasks serves calls as tasks, at processes that all lose their store for 0.2 seconds of
 // each second. A task asks before its payment and behind it. Each request goes to any of the
 // processes, each answer to two at once, and some clients hang up on them; every fifth task is
@@ -103,7 +142,7 @@ func (b *Backend) runTasks(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
-			s := b.processes(t, fleet.Job{Row: name, Tasks: true, Unsteady: true})
+			s := b.processes(t, fleet.Job{Row: name, Tasks: true, Unsteady: true}, func(*storm.Instance, *fleet.Server) {})
 			s.Calls, s.Enough = storm.Nightly(24, 8), func() bool { return s.Replaced.Load() > 5 }
 			s.Spares, s.Serve = true, storm.Tasks{Storm: s}.Serve
 			require.NoError(t, fault.Caught(func() { s.Play(ctx) }))

@@ -18,16 +18,21 @@ import (
 // outlasting is longer than a lease.
 const outlasting = 3 * time.Second
 
+// takesClocks skips a test where no clock of a process can be taken over.
+func takesClocks(t *testing.T) {
+	if on := runtime.GOOS + "/" + runtime.GOARCH; on != "linux/amd64" {
+		if os.Getenv("MRTR_CI") == "1" {
+			t.Fatal("no clock can be taken over on " + on)
+		}
+		t.Skip("no clock can be taken over on " + on + ": use linux/amd64")
+	}
+}
+
 // clockEvent moves the clock of one of two processes while rounds of both run, and the other
 // process waits for each of them. No round that is alive may be taken for one that is not.
 func clockEvent(b *Backend) Event {
 	return Event{Name: "an instance's clock is moved by two hours, ahead and back", Keeps: true, Daily: b.Outcomes, Set: func(t *testing.T) Scene {
-		if on := runtime.GOOS + "/" + runtime.GOARCH; on != "linux/amd64" {
-			if os.Getenv("MRTR_CI") == "1" {
-				t.Fatal("no clock can be taken over on " + on)
-			}
-			t.Skip("no clock can be taken over on " + on + ": use linux/amd64")
-		}
+		takesClocks(t)
 		of := fleet.Job{
 			Backend: b.Name, Address: b.Addresses(t)(), Key: fleet.NewKey(), Lease: sceneRemember.Lease,
 			Holds: true, HoldTime: outlasting, Keyed: true,

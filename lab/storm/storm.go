@@ -52,6 +52,9 @@ type Storm struct {
 	// Spares lets the last calls end in fair weather: a task whose coroutine was killed waits
 	// for longer than any process lives.
 	Spares bool
+	// Refuses says that an instance may refuse a task until the weather is fair, of which
+	// another one knows.
+	Refuses bool
 
 	Calls  int         // at least
 	AtOnce int         // calls
