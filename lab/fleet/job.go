@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -70,7 +71,11 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 		trap.reach(place)
 	}}
 	tools := Styles()
-	if j.Row != "" {
+	switch j.Row {
+	case "":
+	case Plain:
+		tools = nil
+	default:
 		row := Find(j.Row)
 		row.Opts.Task.AtOnce = j.Tasks
 		tools = map[string]Row{ToolName: row}
@@ -97,8 +102,13 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 	}
 	mrtr.AddTool(server, &mcp.Tool{Name: haltTool}, trap.halt)
 	server.AddReceivingMiddleware(trap.serves)
+	var policy map[string]tasks.Policy
+	if j.Row == Plain {
+		policy = map[string]tasks.Policy{ToolName: {AtOnce: true}}
+		server.AddTool(&mcp.Tool{Name: ToolName, InputSchema: json.RawMessage(`{"type":"object"}`)}, shop.plain)
+	}
 	if j.Tasks {
-		m, err := tasks.Install(server, &tasks.Options{Runtime: rt})
+		m, err := tasks.Install(server, &tasks.Options{Runtime: rt, Policy: policy})
 		if err != nil {
 			return err
 		}
@@ -116,6 +126,22 @@ func (j Job) Serve(ctx context.Context, s store.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, DrainTime)
 	defer cancel()
 	return errors.Join(rt.Drain(ctx), flush(ctx))
+}
+
+// Plain is the row of a tool that is go-sdk's alone. It asks whether to pay, and pays.
+const Plain = "plain"
+
+func (s *Shop) plain(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if req.Params.RequestState == "" {
+		asks := &mcp.ElicitParams{Message: "Pay?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"pay":{"type":"boolean"}}}`)}
+		return &mcp.CallToolResult{RequestState: "pays", InputRequests: mcp.InputRequestMap{"pay": asks}}, nil
+	}
+	var o Order
+	if err := json.Unmarshal(req.Params.Arguments, &o); err != nil {
+		return nil, err
+	}
+	receipt, err := s.Pay(ctx, o.Order, Plain+o.Order)
+	return &mcp.CallToolResult{StructuredContent: receipt, Content: []mcp.Content{}}, err
 }
 
 // taker kills its process in a round that it has taken over, before the effect, in it or
