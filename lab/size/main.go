@@ -51,13 +51,13 @@ var rooms = []room{
 	{"examples", 665, 440},
 	{"internal", 4975, 1690},
 	{"prove", 13_055, 7255},
-	{"lab", 9620, 10_310},
+	{"lab", 9645, 10_310},
 	{".", 50, 305}, // doc.go and the invariant
 }
 
 // The tree as a whole.
 const (
-	code  = 79_595
+	code  = 79_620
 	tests = 60_965
 	files = 865
 	// A module proxy serves the root without the modules inside it.
