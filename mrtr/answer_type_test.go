@@ -310,7 +310,7 @@ func (p *pair) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A type that panics over an answer, when it is asked what it refuses, ends the call and nothing else.
+// A type may panic over an answer while its refusal is put into words. That ends the call and nothing else.
 func TestATypeThatPanicsOverAnAnswer(t *testing.T) {
 	for name, style := range typeStyles(func() mrtr.Question[pair] { return mrtr.Elicit[pair]("q", "From where to where?") }) {
 		t.Run(name, func(t *testing.T) {

@@ -219,7 +219,7 @@ func FuzzDecodeState(f *testing.F) {
 	})
 }
 
-// What is taken back from the rounds before this one leaves the effects of this one where they are.
+// Answers of earlier rounds can be taken back. The effects of this round stay where they are.
 func TestWhatIsTakenBackHidesNoEffect(t *testing.T) {
 	rt, err := New(nil)
 	require.NoError(t, err)

@@ -206,7 +206,7 @@ func (r *round) canUndo() bool {
 	})
 }
 
-// remains are what a run that did not end has left of its round for a Keeper, and who left them.
+// remains are the entries of a round whose run did not end, for a Keeper, and who left them.
 type remains struct {
 	done    history
 	version string

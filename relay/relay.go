@@ -166,7 +166,7 @@ const (
 	rejected = -32005 // go-sdk's own code for a request that its transport could not send, or read the answer to
 )
 
-// call calls the upstream, and again while it asks for nothing but that. What it did for a state alone
+// call calls the upstream, and again while it asks for nothing but that. Its work for a state alone
 // is in no state of ours yet: so from there on no failure, a refusal included, has the round run again.
 func call(ctx context.Context, upstream Upstream, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	for idle := range mostIdle {
@@ -244,6 +244,6 @@ func (e *lost) Error() string {
 // ToolErrorType names the error for agents.
 func (e *lost) ToolErrorType() string { return "upstream_lost" }
 
-// ToolErrorEffect is what the upstream may have done. ToolErrorCause is for the log.
+// ToolErrorEffect tells of the effects of the upstream. ToolErrorCause is for the log.
 func (e *lost) ToolErrorEffect() string { return e.effect }
 func (e *lost) ToolErrorCause() string  { return e.cause.Error() }

@@ -198,7 +198,7 @@ func (c *rawClient) send(ctx context.Context, r *wire.Request) (reply *wire.Repl
 	return reply, asTold(err)
 }
 
-// begin calls a tool. What is sent from then on is about the task that the call has become.
+// begin calls a tool. All later requests name the task that the call has become.
 func (c *rawClient) begin(ctx context.Context, r *wire.Request) (*wire.Reply, error) {
 	res, err := c.conn.Exchange(ctx, *r)
 	if err != nil {

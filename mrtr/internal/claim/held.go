@@ -140,9 +140,9 @@ func (h *Held) atLeast(until time.Time) time.Time {
 }
 
 // Finish records the result of the turn, even if ctx has ended, unless the turn has an end
-// already. Where the result does not fit, or there is none, its place has what is short. One that
-// somebody has to look after is [ErrNotTaken] then, and also where the store does not confirm it: the turn goes on, and
-// is to be let go of.
+// already. If there is none, or it does not fit, the short one takes its place. One that somebody has
+// to look after is [ErrNotTaken] then, and also where the store does not confirm it: the turn goes on,
+// and is to be let go of.
 func (h *Held) Finish(ctx context.Context, result, short json.RawMessage) error {
 	ctx = h.table.detached(ctx)
 	h.mu.Lock()
